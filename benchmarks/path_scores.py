@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.suites.target.metrics.profiles import PROFILES, Profile
-from worldgauge.suites.target.metrics.waypoints import evaluate
+from worldgauge.suites.target.metrics import PROFILES, Profile, evaluate
 
 PATHS, POINTS, ROWS, HISTORY = 125, 9, 250, 50
 GOAL_S = 1.0

@@ -11,8 +11,8 @@ from worldgauge.perception.colmap import read_images_txt
 from worldgauge.suites.closedloop.format.files import read_json
 from worldgauge.suites.mind.format.results import read_results
 from worldgauge.suites.target.format.read import read_labels, read_path
-from worldgauge.suites.target.prompts import template_of
-from worldgauge.worlds.scan.readers.ply import read_ply
+from worldgauge.suites.target.settings import template_of
+from worldgauge.worlds.scan.ply import read_ply
 
 PLY = """ply
 format ascii 1.0

@@ -17,7 +17,7 @@ from worldgauge.core.geometry import relative
 from worldgauge.core.image import Image, write_png
 from worldgauge.core.video import Writer
 from worldgauge.perception.colmap import write_images_txt
-from worldgauge.suites.mind.format.coordinates import our_pose
+from worldgauge.suites.mind.format.files import our_pose
 
 MIRROR = {
     "w": {"ws": 1},

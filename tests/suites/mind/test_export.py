@@ -20,7 +20,7 @@ from worldgauge.engine.suite.contract import Failure, Score
 from worldgauge.models import models
 from worldgauge.perception.colmap import write_images_txt
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.format.layout import IMAGES
+from worldgauge.suites.mind.format.files import IMAGES
 from worldgauge.suites.mind.suite import Mind
 from worldgauge.suites.mind.tasks import clip_of
 

@@ -21,7 +21,7 @@ from worldgauge.metrics.learned import dino_mse
 from worldgauge.perception.colmap import write_images_txt
 from worldgauge.perception.loading import open_perception
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.format.layout import IMAGES
+from worldgauge.suites.mind.format.files import IMAGES
 from worldgauge.suites.mind.suite import Mind
 from worldgauge.suites.mind.tasks import clip_of
 

@@ -5,7 +5,7 @@ import pytest
 
 from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.model import ModelSpec
-from worldgauge.suites.mind.trial_questions import KeyQuestions
+from worldgauge.suites.mind.protocol import KeyQuestions
 
 QUESTIONS = KeyQuestions()
 

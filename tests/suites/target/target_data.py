@@ -15,7 +15,7 @@ from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, Writer
 from worldgauge.suites.target import format as target
-from worldgauge.suites.target.walks.walks import TargetWalk
+from worldgauge.suites.target.walks import TargetWalk
 from worldgauge.worlds.indoor.textured_rooms import ROOM_CAMERA, Room
 from worldgauge.worlds.walking.floor import Landmark
 

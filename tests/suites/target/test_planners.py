@@ -9,9 +9,8 @@ import pytest
 from worldgauge.core.actions import camera_path
 from worldgauge.core.errors import DataError, NotApplicableError
 from worldgauge.core.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
-from worldgauge.suites.target.format.coordinates import path_of_poses, world_of_path
 from worldgauge.suites.target.format.read import discover
-from worldgauge.suites.target.format.scenario import Scenario
+from worldgauge.suites.target.format.scenario import Scenario, path_of_poses, world_of_path
 from worldgauge.suites.target.planners import (
     INFORMED,
     PLANNERS,

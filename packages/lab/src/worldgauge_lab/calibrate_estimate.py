@@ -73,30 +73,14 @@ class Asked:
 
 
 def space_for(spec: ModelSpec, name: str) -> ActionSpace:
-    """The space of the controls of a model.
-
-    Args:
-        spec: What it declares. A model that is driven by poses or words is asked for the same moves.
-        name: Name in `SPACES`.
-
-    Returns:
-        The space, at the rate of the model.
-
-    Raises:
-        UnknownNameError: There is no such space.
-    """
+    """The space of the controls of a model."""
     if name not in SPACES:
         raise UnknownNameError("action space", name, SPACES)
     return SPACES[name] if spec.fps is None else replace(SPACES[name], fps=float(spec.fps))
 
 
 def controls_of(space: ActionSpace, *, diagonals: bool = True) -> list[Asked]:
-    """Everything that is asked from one start image in a space.
-
-    Args:
-        space: The space; its axes say what can be asked.
-        diagonals: Whether two moves at once are asked, which no sentence says.
-    """
+    """Everything that is asked from one start image in a space."""
     names = [name for name in DIRECTIONS if _column(space, name) is not None]
     names += [name for name, parts in DIAGONALS.items() if diagonals and set(parts) <= set(names)]
     asked = [Asked(STILL, 0.0, _actions(space, (), 1.0))]
@@ -285,9 +269,6 @@ def displacement(poses: FloatArray) -> FloatArray:
 
     Returns:
         (n, 6) metres ahead, to the left and up, radians of yaw, pitch and roll; NaN where unknown.
-
-    Raises:
-        ShapeError: Another shape.
     """
     poses = np.asarray(poses, np.float64)
     if poses.ndim != 3 or poses.shape[1:] != (4, 4):
@@ -308,14 +289,7 @@ def displacement(poses: FloatArray) -> FloatArray:
 
 
 def estimate(responses: Sequence[Response]) -> Estimates:
-    """Estimate everything from the answers of one model.
-
-    Args:
-        responses: Answers to the controls, of any number of start images.
-
-    Returns:
-        The estimates.
-    """
+    """Estimate everything from the answers of one model."""
     settled = _without_drift(responses)
     single = [one for one in settled if one.control in DIRECTIONS and one.decoded]
     starts = list(dict.fromkeys(one.start for one in responses))

@@ -72,15 +72,7 @@ FRAMES_A_POSE = 3
 
 @training_sources.register("coverage")
 def coverage_clips(folder: Path, split: Split) -> Iterator[TrainingClip | DamagedClip]:
-    """Panoramas of walks through homes, driven by the steps of an agent. A folder is of one split.
-
-    Args:
-        folder: A folder of coverage walks.
-        split: Split of the walks.
-
-    Raises:
-        DataError: There is no index.
-    """
+    """Panoramas of walks through homes, driven by the steps of an agent. A folder is of one split."""
     if read_index(folder).split != split:
         return
     for place in trajectory_folders(folder):
@@ -93,13 +85,6 @@ def demonstration_clips(folder: Path, split: Split) -> Iterator[TrainingClip | D
 
     Of each pose FRAMES_A_POSE frames are taken, and the pose of a frame lies on the way to the one that is under way,
     as in the clips of a plan: both follow poses and no clock.
-
-    Args:
-        folder: A folder of demonstrations.
-        split: Split of the tables.
-
-    Raises:
-        DataError: There is no such folder.
     """
     for place in demonstration_folders(folder):
         name = f"demonstrations/{place.parent.name}/{place.name}"
@@ -161,13 +146,6 @@ def loopnav_clips(folder: Path, split: Split) -> Iterator[TrainingClip | Damaged
 
     A folder that was collected is of one split, by default "test". Of the published set, villages 1 to 16 are "train",
     17 and 18 "val", 19 and 20 "test".
-
-    Args:
-        folder: A folder in LoopNav's layout.
-        split: Split of the loops.
-
-    Raises:
-        DataError: The folder cannot be read.
     """
     collected = (folder / MANIFEST).exists()
     own = told_split(folder) or "test"
@@ -193,15 +171,7 @@ _RECORDED: tuple[Part, ...] = ("train", "mem_test", "action_space_test")
 
 @training_sources.register("mind")
 def mind_clips(folder: Path, split: Split) -> Iterator[TrainingClip | DamagedClip]:
-    """Clips of both perspectives. Where the manifest names no split, the part `train` is "train" and the rest "test".
-
-    Args:
-        folder: A folder in MIND's layout.
-        split: Split of the clips.
-
-    Raises:
-        DataError: The folder cannot be read.
-    """
+    """Clips of both perspectives. Where the manifest names no split, the part `train` is "train" and the rest "test"."""
     told = told_split(data_folder(folder))
     if told in ("train", "val"):
         parts = _RECORDED if split == told else ()
@@ -257,9 +227,6 @@ class MindWalks:
             seed: Seed of all clips.
             split: Split of its world.
             size: (width, height) of its frames.
-
-        Raises:
-            WorldError: No walk was found in any of 16 worlds.
         """
         world, _ = divmod(number, PER_WORLD)
         turn, at = divmod(world, len(self.families))
@@ -290,13 +257,6 @@ def target_clips(folder: Path, split: Split) -> Iterator[TrainingClip | DamagedC
     """Whole walks, a frame a row of their path. Scenarios of the benchmark are of the split "test".
 
     Where the field of view is not stored, it is taken to be that of our own scenarios.
-
-    Args:
-        folder: A folder of scenarios.
-        split: Split of the scenarios.
-
-    Raises:
-        DataError: The folder cannot be read.
     """
     for scenario in discover_scenarios(folder):
         if split == (scenario.split if scenario.split in ("train", "val") else "test"):
@@ -345,15 +305,6 @@ def write_manifest(scenarios: Sequence[Scenario], path: Path, recipe: Recipe = "
     """Write one JSON line per clip: id, scenario, video, frames, fps and caption.
 
     A scenario with a fault, or whose video is unreadable or too short, is left out and listed.
-
-    Args:
-        scenarios: Scenarios to take clips from.
-        path: File to write; videos are relative to its folder.
-        recipe: Which frames are taken.
-
-    Raises:
-        UsageError: For another recipe.
-        DataError: When the file cannot be written.
     """
     if recipe not in get_args(Recipe):
         raise UsageError(f"unknown recipe '{recipe}'; choose one of {', '.join(get_args(Recipe))}")

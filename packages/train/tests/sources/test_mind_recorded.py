@@ -10,8 +10,7 @@ import pytest
 from worldgauge.core.actions import camera_path
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.engine.options import plain
-from worldgauge.suites.mind.collection import MindOptions
-from worldgauge.suites.mind.walks.plan import planned_clips
+from worldgauge.suites.mind.collection import MindOptions, planned_clips
 from worldgauge_train.training.clip import read_clips
 
 

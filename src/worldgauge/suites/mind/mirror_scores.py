@@ -1,30 +1,258 @@
-"""Ten paths out and back: does the model come back to what it left? (generated scene consistency)"""
+"""Scores of mirrored paths: is a scene generated the same on the way back? And scores by learned features.
+
+Where a network is missing, the score carries the reason.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import DataError, WorldgaugeError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, resize
-from worldgauge.engine.suite.contract import Record, Score
+from worldgauge.engine.suite.contract import Record, Score, mean_of_known
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.frame_pairs import PairError
+from worldgauge.metrics.learned import dino_mse
+from worldgauge.perception.loading import Perception, Unavailable, load_network
+from worldgauge.perception.network_source import What
 from worldgauge.perception.score_device import Means
-from worldgauge.suites.mind.format import MindClip
-from worldgauge.suites.mind.format.layout import FPS
-from worldgauge.suites.mind.learned_scores import SceneLpips, scene_lpips
-from worldgauge.suites.mind.metrics.out_leg_motion import moves, out_leg_motion
+from worldgauge.suites.mind import format as mind
+from worldgauge.suites.mind.format import MindClip, Part, Perspective
+from worldgauge.suites.mind.format.files import FPS
 from worldgauge.suites.mind.metrics.scene_consistency import (
     SceneDetails,
+    SceneDistances,
     SceneErrors,
+    moves,
+    out_leg_motion,
     scene_details,
+    scene_distances,
     scene_errors,
     turn_frame,
 )
-from worldgauge.suites.mind.motion import leg_motion, real_motion
 from worldgauge.suites.mind.protocol import ClipQuestion, reachable
 from worldgauge.suites.mind.settings import Settings
+
+Prepared = NDArray[np.float32]
+
+METRICS: Mapping[What, str] = {
+    "lpips": "lpips_720p",
+    "dino": "dino_mse",
+    "aesthetic": "aesthetic",
+    "imaging": "imaging",
+}
+"""What is looked with -> the metric it gives."""
+
+
+class LearnedScores:
+    """All learned scores of one record, from pairs of frames in order; at most one batch is held.
+
+    A network that fails on frames gives a missing score with its reason, since the other metrics do not need it. A
+    network that cannot be loaded at all fails the scoring, which the next run does again.
+    """
+
+    def __init__(self, record: Record, settings: Settings, prefix: str) -> None:
+        self._record = record
+        self._prefix = prefix
+        self._series: dict[What, list[tuple[int, float | None]]] = {what: [] for what in METRICS}
+        self._reasons: dict[What, str] = {}
+        self._open: dict[What, Perception] = {}
+        self._batch: list[tuple[int, Prepared, Prepared]] = []
+        for what in METRICS:
+            found = _network_of(getattr(settings, what), what, settings.dino_input)
+            if isinstance(found, Unavailable):
+                self._reasons[what] = found.reason
+            else:
+                self._open[what] = found
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether any network looks at frames."""
+        return bool(self._open)
+
+    def see(self, index: int, x: Prepared, y: Prepared) -> None:
+        """Add one pair of frames.
+
+        Args:
+            index: Number of the frame.
+            x: Frame of the video, (720, 1280, 3) float32 in [0, 1].
+            y: Real frame, likewise.
+        """
+        self._batch.append((index, x, y))
+        if len(self._batch) == max(network.at_once for network in self._open.values()):
+            self._look()
+
+    def scores(self) -> Iterator[Score]:
+        """One score per metric, after all frames have been seen."""
+        self._look()
+        for what, metric in METRICS.items():
+            facts: dict[str, Any] = {} if what not in self._open else {"network": dict(self._open[what].settings)}
+            reason = self._reasons.get(what, "no frame was looked at")
+            series = [] if what in self._reasons else self._series[what]
+            yield make_mean_score(self._record, metric, series, reason=reason, prefix=self._prefix, **facts)
+
+    def _look(self) -> None:
+        if not self._batch:
+            return
+        indices = [index for index, _, _ in self._batch]
+        x, y = (np.stack([pair[side] for pair in self._batch]) for side in (1, 2))
+        self._batch = []
+        for what, network in self._open.items():
+            if what in self._reasons:
+                continue
+            try:
+                values = _values(network, x, y)
+            except WorldgaugeError as error:
+                self._reasons[what] = str(error).split("\n")[0]
+                continue
+            self._series[what] += zip(indices, values, strict=True)
+
+
+def missing_learned(record: Record, prefix: str, why: str) -> Iterator[Score]:
+    """Yield the learned scores of a record without any frame to compare.
+
+    Args:
+        record: The record.
+        prefix: Prefix of the metrics.
+        why: The reason.
+    """
+    return (make_score(record, metric, None, reason=why, prefix=prefix) for metric in METRICS.values())
+
+
+class SceneLpips(NamedTuple):
+    """LPIPS of the pairs of a path out and back.
+
+    Attributes:
+        distances: One per pair.
+        reason: Why there are none; None where there are.
+        facts: The network they come from.
+    """
+
+    distances: SceneDistances = SceneDistances((), ())
+    reason: str | None = None
+    facts: Mapping[str, Any] = {}
+
+
+def scene_lpips(video: Clip, start: Image | None, settings: Settings) -> SceneLpips:
+    """LPIPS of both pairings, the aligned one where there is a start image.
+
+    Args:
+        video: An even number of frames.
+        start: The start image.
+        settings: Name of the network.
+
+    Returns:
+        The distances; the reason instead where no network is named or it fails on these frames, as in `LearnedScores`.
+    """
+    network = _network_of(settings.lpips, "lpips", settings.dino_input)
+    if isinstance(network, Unavailable):
+        return SceneLpips(reason=network.reason)
+    assert hasattr(network, "distances")
+    facts = {"network": dict(network.settings)}
+    try:
+        return SceneLpips(scene_distances(video, network.distances, start, batch=network.at_once), facts=facts)
+    except WorldgaugeError as error:
+        return SceneLpips(reason=str(error).split("\n")[0], facts=facts)
+
+
+def _network_of(text: str | None, what: What, dino_input: str) -> Perception | Unavailable:
+    return load_network(text, what, parity="released" if what == "dino" and dino_input == "twice" else None)
+
+
+def _values(network: Perception, x: Prepared, y: Prepared) -> list[float]:
+    if hasattr(network, "tokens"):
+        pairs = zip(network.tokens(x), network.tokens(y), strict=True)
+        return [dino_mse(one, other) for one, other in pairs]
+    found = network.distances(x, y) if hasattr(network, "distances") else network.scores(x)  # type: ignore[union-attr]
+    return [float(value) for value in found]
+
+
+PERIOD = 24
+"""Frames between two that are compared: a leg of the mirrored paths, one second."""
+_CLIPS, _WINDOWS = 8, 4
+"""Real clips that are looked at, and legs of each."""
+
+
+def leg_motion(start: Image, out: Clip) -> float:
+    """How far the way out gets from the start image, judged by both the turn and the median of its second half.
+
+    One odd frame at the turn does not count as motion.
+
+    Args:
+        start: The start image.
+        out: The way out; its last frame is the turn.
+    """
+    half = [out_leg_motion(start, frame) for frame in out[len(out) // 2 :]]
+    return float(min(half[-1], np.median(half)))
+
+
+class MotionMeter:
+    """Mean change of a video over `PERIOD` frames, from each PERIOD-th frame and the last."""
+
+    def __init__(self) -> None:
+        self._last: Image | None = None
+        self._seen: list[float] = []
+
+    def see(self, frame: Image) -> None:
+        """Add the next of these frames, (H, W, 3)."""
+        if self._last is not None:
+            self._seen.append(out_leg_motion(self._last, frame))
+        self._last = frame
+
+    @property
+    def mean(self) -> float | None:
+        """Mean squared change; None for a single frame."""
+        return mean_of_known(self._seen)
+
+
+def real_motion(source: str, perspective: Perspective) -> float | None:
+    """Compute the median change of real clips over one leg (specification, section 4.4).
+
+    It uses the first clips of the memory test in their order, else of those to train on, else of those in other action
+    spaces, so that it is the same for every subject.
+
+    Args:
+        source: The data folder.
+        perspective: First or third person.
+
+    Returns:
+        The median; None where no clip can be read.
+    """
+    parts: tuple[Part, ...] = ("mem_test", "train", "action_space_test")
+    for part in parts:
+        clips = mind.discover(Path(source), parts=(part,), perspectives=(perspective,))
+        sound = [clip for clip in clips if clip.fault is None][:_CLIPS]
+        found = [change for clip in sound for change in _changes(clip, mind.fingerprint_of(clip))]
+        if found:
+            return float(np.median(found))
+    return None
+
+
+@lru_cache(maxsize=64)
+def _changes(clip: MindClip, fingerprint: str) -> list[float]:
+    """Changes over the legs of a clip; none of one that cannot be read, whose own task fails by it."""
+    try:
+        return _legs(mind.load(clip).clip)
+    except DataError:
+        return []
+
+
+def _legs(clip: Clip) -> list[float]:
+    """Change over legs that are spread evenly over a clip."""
+    last = len(clip) - 1 - PERIOD
+    if last < 0:
+        return []
+    starts = np.unique(np.linspace(0, last, _WINDOWS).round().astype(int)).tolist()
+    pairs = [(clip[start], clip[start + PERIOD]) for start in starts]
+    return [out_leg_motion(one, other) for one, other in pairs]
+
 
 BATCH = 10
 """Pairs of frames that the release compares at once."""

@@ -1,10 +1,14 @@
-"""What a model is shown and asked for: a walk to continue, or one of ten paths out and back from an image."""
+"""What a model is shown and asked for: a walk to continue, or one of ten paths out and back from an image.
+
+Trial questions have the same form, about a walk by keys in an embedded settlement.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -16,13 +20,17 @@ from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldM
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.engine.suite.rollout import copy_video, fit_context, fit_truth, run_rollout
+from worldgauge.engine.suite.trial_questions import Sizes, TrialQuestions, episode_of_walk, with_frames_drawn
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.format import MindClip
+from worldgauge.suites.mind.actions import mirror_poses
+from worldgauge.suites.mind.format import SHARED_SPACE, MindClip, space_of
+from worldgauge.suites.mind.format.read import HORIZONTAL_FOV_DEG
+from worldgauge.suites.mind.key_walks import KeyWalk, record_key_walk
 from worldgauge.suites.mind.settings import Settings
 from worldgauge.suites.mind.tasks import clip_of, episode_of
-from worldgauge.suites.mind.walks.mirror import mirror_poses
 from worldgauge.worlds import caption_of, open_world
 from worldgauge.worlds.third_person import ARM_M
+from worldgauge.worlds.walking.floor import Walkable
 
 
 @dataclass(frozen=True)
@@ -184,3 +192,67 @@ def _rendered(world: WorldFacts, poses: FloatArray, camera: Camera, fps: float) 
     poses = np.asarray(poses, np.float64)
     size = (camera.width, camera.height)
     return Clip.rendered(lambda index: open_world(world).view(poses[index], camera).rgb, len(poses), fps, size)
+
+
+FRAMES = 360
+_WORLD = WorldFacts("voxel", {"kind": "plains", "seed": 1, "size": (160, 160, 56)})
+_SEED = 2
+
+
+class KeyQuestions(TrialQuestions):
+    """One walk in first person; a turn is a held key."""
+
+    sizes: ClassVar[Sizes] = {"perspective": ((160, 90), (640, 360))}
+    starts = (194, 214)
+    action_space = space_of(*SHARED_SPACE).name
+
+    @property
+    def frames(self) -> int:
+        """Number of frames of the walk."""
+        return len(_walk())
+
+    def question(
+        self,
+        spec: ModelSpec,
+        *,
+        start: int,
+        context: int,
+        horizon: int,
+        seed: int,
+        size: tuple[int, int] | None = None,
+        turn: float | None = None,
+    ) -> RolloutRequest:
+        """A question about the walk; see `TrialQuestions.question`."""
+        walk = _walk()
+        first, stop = start - context, start + horizon
+        camera = Camera.from_horizontal_fov(*(size or self.recorded_size(spec)), HORIZONTAL_FOV_DEG)
+        turned = None
+        if turn is not None:
+            turned = np.zeros(len(walk.space), np.float32)
+            turned[walk.space.column("look_left" if turn > 0 else "look_right")] = 1
+        episode = episode_of_walk(
+            walk.poses[first:stop],
+            walk.actions[first : stop - 1],
+            _WORLD,
+            camera,
+            context=context,
+            fps=spec.fps,
+            turned=turned,
+        )
+        asked = ClipQuestion(
+            episode, context, episode.actions[context - 1 :], episode.poses[context:], episode.clip[context:]
+        )
+        return with_frames_drawn(request_of(asked, spec, Settings(), seed=seed))
+
+
+@lru_cache(maxsize=1)
+def _walk() -> KeyWalk:
+    """A walk in a small settlement."""
+    return record_key_walk(
+        cast("Walkable", open_world(_WORLD)),
+        np.random.default_rng(_SEED),
+        frames=FRAMES,
+        mark_time=FRAMES // 3,
+        space=space_of(*SHARED_SPACE),
+        perspective="1st",
+    )

@@ -14,10 +14,10 @@ from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import DemoSet, Failure, Record, Score, Table, Task, TaskContext, TaskView
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind import protocol, published, scoring, summary, tasks
+from worldgauge.suites.mind import protocol, scoring, summary, tasks
 from worldgauge.suites.mind.format.results import results_of, write_results
+from worldgauge.suites.mind.protocol import KeyQuestions
 from worldgauge.suites.mind.settings import Settings
-from worldgauge.suites.mind.trial_questions import KeyQuestions
 
 
 @suites.register("mind")
@@ -148,7 +148,7 @@ class Mind(Suite):
 
     def published(self) -> list[Table]:
         """Tables 2 and 3 of the paper, and later results on its memory test."""
-        return published.published()
+        return summary.published()
 
     def world_of(self, task: Task) -> WorldFacts | None:
         """The world of its clip."""

@@ -1,4 +1,4 @@
-"""From a record to the camera path in its video."""
+"""The frames that a scenario has to show, and from a record to the path in its video."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
+from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image, read_png
 from worldgauge.core.io import digest_of, digest_of_file
@@ -18,10 +20,92 @@ from worldgauge.engine.suite.rollout import open_rollout, read_poses
 from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
 from worldgauge.perception.decoders.cache import decode_cached
 from worldgauge.serving import served_code
-from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.frames import current_frame
+from worldgauge.suites.target.format.scenario import Scenario, open_video, truth_clip, video_frames_of
 from worldgauge.suites.target.planners import current_pose
 from worldgauge.suites.target.settings import Settings
+
+
+def current_frame(scenario: Scenario) -> Image:
+    """The frame that a model is shown, (H, W, 3).
+
+    Raises:
+        DataError: When it cannot be read.
+    """
+    if scenario.current_frame is None:
+        raise DataError(f"{scenario.id}: no picture of the current frame: nothing to show the model")
+    return read_png(scenario.current_frame)
+
+
+def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArray]:
+    """Frames that end at the current one, at `fps` a second, and their times.
+
+    There are fewer where the recording began later or has no video. The last is the picture itself, not the compressed
+    frame.
+
+    Args:
+        scenario: The scenario.
+        count: Most frames to return.
+        fps: Frames a second.
+
+    Returns:
+        The clip, and times (n,) in seconds, the last 0.
+    """
+    last = current_frame(scenario)
+    if count > 1 and scenario.video is not None:
+        seconds = scenario.history_s if scenario.history_rows == 0 else scenario.history_rows * scenario.dt
+        back = np.arange(min(count - 1, int(seconds * fps + 1e-6)), 0, -1) / fps
+        video = open_video(scenario)
+        indices = video_frames_of(scenario, scenario.history_rows - back / scenario.dt, len(video))
+        size = last.shape[1], last.shape[0]
+        frames = [*video.resized(*size).take(indices.tolist()), last]
+        return Clip.from_array(np.stack(frames), fps), np.append(-back, 0.0)
+    return Clip.from_array(last[None], fps), np.zeros(1)
+
+
+def truth_at(scenario: Scenario, count: int, fps: float) -> Clip:
+    """Real frames that follow the current one, of the size of the current picture.
+
+    Args:
+        scenario: The scenario.
+        count: Number of frames; the last is repeated where the recording ends.
+        fps: Frames a second.
+
+    Raises:
+        DataError: Without a video.
+    """
+    height, width = current_frame(scenario).shape[:2]
+    clip = truth_clip(scenario).resized(width, height)
+    return clip.picked(np.minimum(rows_after(scenario, count, fps), len(clip) - 1).tolist(), fps)
+
+
+def rows_after(scenario: Scenario, count: int, fps: float) -> NDArray[np.int64]:
+    """Find the rows of the path that are nearest to the frames after the current one.
+
+    Args:
+        scenario: The scenario.
+        count: Number of frames.
+        fps: Frames per second.
+
+    Returns:
+        (count,) rows, counted from the current one.
+    """
+    rows: NDArray[np.int64] = np.rint(np.arange(1, count + 1) / fps / scenario.dt).astype(np.int64)
+    return rows
+
+
+def seconds_after(scenario: Scenario, count: int, fps: float) -> FloatArray:
+    """Return the times of the frames of `truth_at`.
+
+    Args:
+        scenario: The scenario.
+        count: Number of frames.
+        fps: Frames per second.
+
+    Returns:
+        (count,) seconds after the current frame.
+    """
+    return np.asarray(rows_after(scenario, count, fps) * scenario.dt, np.float64)
+
 
 SPEED_LIMIT_M_S = 3.0
 """Of the robot that recorded Target-Bench (specification, section 9.3). Faster data raise it."""
@@ -103,7 +187,7 @@ def speed_limit(scenario: Scenario) -> float:
     """Metres per second above which a decoded path has a wrong scale: `SPEED_LIMIT_M_S`, or twice the true speed."""
     true = scenario.path_xy
     seconds = (len(true) - 1) * scenario.dt
-    return max(SPEED_LIMIT_M_S, 2 * polyline.length(true) / seconds) if seconds > 0 else SPEED_LIMIT_M_S
+    return max(SPEED_LIMIT_M_S, 2 * geometry.length(true) / seconds) if seconds > 0 else SPEED_LIMIT_M_S
 
 
 def decoder_of(settings: Settings) -> Decoder:

@@ -12,14 +12,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.actions import Actions, ActionSpace, Axis, Motion
 from worldgauge.core.errors import DataError, NotApplicableError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
-from worldgauge.suites.target.format.coordinates import heading_at
-from worldgauge.suites.target.format.scenario import Scenario
-from worldgauge.suites.target.walks.smoothing import Gait, Strides, floor_heights, smooth_way, stride
-from worldgauge.suites.target.walks.walks import END_M
+from worldgauge.suites.target.format.scenario import Scenario, heading_at
+from worldgauge.suites.target.walks import END_M, Gait, Strides, floor_heights, smooth_way, stride
 from worldgauge.worlds import open_world
 from worldgauge.worlds.walking.clearance import RADIUS_M, find_way, resampled, ways_to
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark, distance_from_box
@@ -260,7 +258,7 @@ def walk_to_target(scenario: Scenario, start: FloatArray, times: FloatArray, len
     way = None if goal is None else find_way(floor, here, goal, radius_m=radius)
     if way is None:
         raise DataError(f"no way leads the walker to the target of '{scenario.id}'; take planner=recorded")
-    if polyline.length(way) < ARRIVED_M:
+    if geometry.length(way) < ARRIVED_M:
         return np.repeat(start[None], len(times), axis=0)
     dt = float(times[-1] / len(times))
     walk = _within_time(smooth_way(floor, way, radius_m=radius), len(times) + 1, dt)

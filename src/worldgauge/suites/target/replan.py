@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from worldgauge.core import polyline
+from worldgauge.core import geometry
 from worldgauge.core.errors import DataError, NotApplicableError, ShapeError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
 from worldgauge.core.image import Image
@@ -26,10 +26,8 @@ from worldgauge.core.video import Writer, resize
 from worldgauge.engine.suite.contract import Record, Task, TaskContext
 from worldgauge.engine.suite.rollout import ROLLOUT, write_rollout
 from worldgauge.perception.decoders import DecodedPath
-from worldgauge.suites.target.decoding import SCORED, decode_video
-from worldgauge.suites.target.format.coordinates import path_of_poses, world_of_path
-from worldgauge.suites.target.format.scenario import Scenario, open_video, video_frames_of
-from worldgauge.suites.target.frames import current_frame
+from worldgauge.suites.target.decoding import SCORED, current_frame, decode_video
+from worldgauge.suites.target.format.scenario import Scenario, open_video, path_of_poses, video_frames_of, world_of_path
 from worldgauge.suites.target.planners import INFORMED, default_planner
 from worldgauge.suites.target.protocol import ScenarioQuestion, common_facts, make_question
 from worldgauge.suites.target.settings import Settings
@@ -60,7 +58,7 @@ class Leg:
     @property
     def length(self) -> float:
         """Length in metres."""
-        return polyline.length(self.xy)
+        return geometry.length(self.xy)
 
     @property
     def leads_nowhere(self) -> bool:
@@ -70,12 +68,12 @@ class Leg:
 
     def beginning(self, stride_m: float) -> Leg:
         """Its first `stride_m` metres; all of it where it is shorter, or only a turn."""
-        along = polyline.along(self.xy)
+        along = geometry.along(self.xy)
         if along[-1] <= stride_m:
             return self
         kept = along < stride_m
         heading = np.interp(stride_m, along, np.unwrap(self.heading))
-        return Leg(np.vstack([self.xy[kept], polyline.at(self.xy, stride_m)]), np.append(self.heading[kept], heading))
+        return Leg(np.vstack([self.xy[kept], geometry.at(self.xy, stride_m)]), np.append(self.heading[kept], heading))
 
 
 def perform_replan(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
@@ -270,12 +268,12 @@ class Trail:
             xy: (n, 2) metres in the world's plane.
             heading: Heading at the end, radians.
         """
-        length = float(polyline.along(xy)[-1])
+        length = float(geometry.along(xy)[-1])
         yaw, pitch = (float(angle) for angle in yaw_pitch_from_pose(self.pose))
         turn = float(wrap_angle(heading - yaw))
         rows = max(math.ceil(length / self._stride_m), math.ceil(abs(turn) / _MOST_TURN_RAD), 1)
         share = np.arange(1, rows + 1) / rows
-        points = polyline.at(xy, share * length)
+        points = geometry.at(xy, share * length)
         rise = self._floor.height_at(points) - float(self._floor.height_at(self.pose[:2, 3]))
         height = self.pose[2, 3] + np.where(np.isfinite(rise), rise, 0.0)
         for pose in pose_from_yaw_pitch(np.column_stack([points, height]), yaw + share * turn, pitch):
@@ -288,7 +286,7 @@ class Trail:
         Its time is what remains after the driven part. Its pictures and its video are written to `folder` each time.
         """
         scenario, here = self._scenario, len(self._poses) - 1
-        spent_s = polyline.length(self.driven_xy) / self._stride_m * scenario.dt
+        spent_s = geometry.length(self.driven_xy) / self._stride_m * scenario.dt
         anchor = self._anchor()
         poses = np.array(self._poses[anchor:])
         folder.mkdir(exist_ok=True)

@@ -21,8 +21,8 @@ from worldgauge.engine.suite.contract import (
     TaskDetails,
     TaskView,
 )
-from worldgauge.suites.target import protocol, published, replan, report_view, scoring, tables, tasks
-from worldgauge.suites.target.format.videos import model_videos, videos_folder
+from worldgauge.suites.target import protocol, replan, scoring, summary, tasks
+from worldgauge.suites.target.format.scenario import model_videos, videos_folder
 from worldgauge.suites.target.settings import Settings
 
 
@@ -136,11 +136,11 @@ class Target(Suite):
             kinds: Kind of each subject.
             failed: Failed tasks by subject.
         """
-        return tables.summarize(scores, kinds, failed)
+        return summary.summarize(scores, kinds, failed)
 
     def published(self) -> list[Table]:
         """Tables 1 to 4 of the paper."""
-        return published.published()
+        return summary.published()
 
     def world_of(self, task: Task) -> WorldFacts | None:
         """The world of its scenario."""
@@ -157,7 +157,7 @@ class Target(Suite):
             task: The scenario's task.
             scores: Scores by subject.
         """
-        return report_view.task_details(task, scores, self.options)
+        return summary.task_details(task, scores, self.options)
 
     def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:
         """Settings of the model `videos` for every sub-directory of a `wm_videos` folder, by the model's name."""

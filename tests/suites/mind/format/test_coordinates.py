@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.vectors import cases
 from worldgauge.core.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
-from worldgauge.suites.mind.format.coordinates import arm_angles, our_point, our_pose, ue_point, ue_pose
+from worldgauge.suites.mind.format.files import arm_angles, our_point, our_pose, ue_point, ue_pose
 
 OURS_OF_OPENCV = np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]])
 """The vectors' world is x right, y down, z ahead."""

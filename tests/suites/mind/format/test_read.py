@@ -15,9 +15,8 @@ from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.video import Writer, header_frames
 from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.actions import walk_look
+from worldgauge.suites.mind.actions import MIRROR_PATHS, walk_look
 from worldgauge.suites.mind.format import MindClip, Part, read
-from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS
 
 SIZE = (64, 36)
 FRAMES = 30

@@ -19,7 +19,7 @@ from worldgauge.core.image import Image
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.actions import walk_look
 from worldgauge.suites.mind.format.files import read_sidecar
-from worldgauge.suites.mind.walks.key_walks import KeyWalk
+from worldgauge.suites.mind.key_walks import KeyWalk
 
 SIZE = (64, 36)
 CAMERA = Camera.from_vertical_fov(*SIZE, 60)

@@ -5,17 +5,17 @@ import pytest
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch
-from worldgauge.suites.mind.metrics.key_latency import (
+from worldgauge.suites.mind.metrics.action_accuracy import (
     AFTER,
     BEFORE,
     LATEST,
     LEAST_LIKENESS,
     Answer,
+    camera_steps,
     key_answers,
     key_latency,
     keys_answered,
 )
-from worldgauge.suites.mind.metrics.step_cosines import camera_steps
 
 FPS = 24.0
 

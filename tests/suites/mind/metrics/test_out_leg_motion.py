@@ -5,7 +5,7 @@ import pytest
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.metrics.frame_pairs import mse_720p
-from worldgauge.suites.mind.metrics.out_leg_motion import MOTION_SHARE, moves, out_leg_motion
+from worldgauge.suites.mind.metrics.scene_consistency import MOTION_SHARE, moves, out_leg_motion
 
 
 def test_by_hand():

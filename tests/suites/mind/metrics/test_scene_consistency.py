@@ -13,9 +13,10 @@ from worldgauge.metrics import metrics
 from worldgauge.metrics.frame_pairs import mean_error, pair_error, prepared
 from worldgauge.perception.score_device import Means
 from worldgauge.suites.mind.metrics import scene_consistency
-from worldgauge.suites.mind.metrics.out_leg_motion import moves, out_leg_motion
 from worldgauge.suites.mind.metrics.scene_consistency import (
     aligned_pairs,
+    moves,
+    out_leg_motion,
     released_pairs,
     scene_distances,
     scene_errors,

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch
-from worldgauge.suites.mind.metrics.step_cosines import camera_steps, move_cosine, step_cosines, turn_cosine
+from worldgauge.suites.mind.metrics.action_accuracy import camera_steps, move_cosine, step_cosines, turn_cosine
 
 
 def walk(seed: int = 0, n: int = 30) -> np.ndarray:

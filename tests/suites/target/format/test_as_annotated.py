@@ -15,8 +15,7 @@ import pytest
 from worldgauge.core.image import write_png
 from worldgauge.core.video import Writer
 from worldgauge.suites.target import format as target
-from worldgauge.suites.target.metrics.profiles import PROFILES
-from worldgauge.suites.target.metrics.waypoints import evaluate
+from worldgauge.suites.target.metrics import PROFILES, evaluate
 
 NAME = "sample_096_custom_segment_120_129"
 FIRST, CURRENT, LAST = 120, 123, 129

@@ -13,7 +13,7 @@ from worldgauge.core.image import Image, read_png
 from worldgauge.core.video import Clip
 from worldgauge.suites.target import format as target
 from worldgauge.suites.target.format.read import read_sidecar
-from worldgauge.suites.target.walks.walks import TargetWalk
+from worldgauge.suites.target.walks import TargetWalk
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.textured_rooms import ROOM_CAMERA
 

@@ -62,12 +62,7 @@ class MetricAdapter:
 
 
 def score_each(function: Callable[[Image, Image], float], name: str) -> Callable[[Samples], Score]:
-    """Wrap a function of two frames for `MetricAdapter.open`.
-
-    Args:
-        function: Scores a frame against the truth.
-        name: Name of the metric.
-    """
+    """Wrap a function of two frames for `MetricAdapter.open`."""
 
     def score(truth: Shot, others: Sequence[Shot]) -> Values:
         return {name: [float(function(other.rgb, truth.rgb)) for other in others]}
@@ -126,12 +121,7 @@ def _exact(samples: Samples) -> Score:
 
 
 def segmented(name: str, scene_of: Callable[[Image], SceneGraph]) -> Score:
-    """Score scenes that a segmenter finds in pictures by SGCS.
-
-    Args:
-        name: Name of the metric.
-        scene_of: The segmenter.
-    """
+    """Score scenes that a segmenter finds in pictures by SGCS."""
 
     def score(truth: Shot, others: Sequence[Shot]) -> Values:
         height, width = truth.rgb.shape[:2]
@@ -143,15 +133,7 @@ def segmented(name: str, scene_of: Callable[[Image], SceneGraph]) -> Score:
 
 
 def by_colour(segmenter: Segmenter, samples: Samples) -> Score:
-    """SGCS with a segmenter that knows the textures of the embedded worlds, as `sgcs_` and its name.
-
-    Args:
-        segmenter: `Balanced` or `Colour`.
-        samples: The frames.
-
-    Raises:
-        NotApplicableError: The frames do not show an embedded world.
-    """
+    """SGCS with a segmenter that knows the textures of the embedded worlds, as `sgcs_` and its name."""
     if not samples.coloured:
         raise NotApplicableError("synthetic scenes do not have the textures that the segmenters by colour know")
     return segmented(f"sgcs_{segmenter.name}", lambda rgb: segmenter.segment(rgb).scene())
@@ -196,17 +178,7 @@ _PERCEIVED: tuple[tuple[str, str, What, str], ...] = (
 
 
 def learned_adapters(networks: Mapping[str, str]) -> tuple[MetricAdapter, ...]:
-    """All learned metrics of frames.
-
-    Args:
-        networks: What a metric uses instead of its own network, by metric, in the form that `open_perception` takes.
-
-    Returns:
-        One adapter per metric.
-
-    Raises:
-        UnknownNameError: For a name that is not a learned metric.
-    """
+    """All learned metrics of frames."""
     names = [name for name, *_ in _PERCEIVED]
     for name in networks:
         if name not in names:

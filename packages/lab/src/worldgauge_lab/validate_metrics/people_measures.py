@@ -68,15 +68,7 @@ class Measures:
 
     @classmethod
     def open(cls, networks: Mapping[str, str] | None = None) -> Measures:
-        """Open what is present.
-
-        Args:
-            networks: What a learned metric uses instead of its own network, by metric; see `open_perception`. Metrics
-                that look with one network share the first that is given.
-
-        Raises:
-            UnknownNameError: A name is not a learned metric that needs no truth.
-        """
+        """Open what is present."""
         given = networks or {}
         for name in given:
             if name not in LEARNED:
@@ -109,9 +101,6 @@ class Measures:
         Args:
             clip: The video.
             source: The picture that it began with, (H, W, 3) uint8.
-
-        Returns:
-            By name, without what cannot be told of this video.
         """
         frames = list(clip.take(_evenly(len(clip), SAMPLED)))
         start = None if source is None else resize(source, clip.width, clip.height)

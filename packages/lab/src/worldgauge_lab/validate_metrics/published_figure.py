@@ -89,12 +89,7 @@ class PublishedStudy:
     reasons: tuple[str, ...]
 
     def mean(self, metric: str, perturbation: str) -> float | None:
-        """Return the mean of one bar.
-
-        Args:
-            metric: The metric.
-            perturbation: The perturbation.
-        """
+        """Return the mean of one bar."""
         return next(b.mean for b in self.bars if (b.metric, b.perturbation) == (metric, perturbation))
 
     def to_json(self) -> dict[str, Any]:
@@ -135,23 +130,7 @@ def run_published_study(
     segmenter: Segmenter = "balanced",
     lpips: Distance | None = None,
 ) -> PublishedStudy:
-    """Run the study on views of embedded villages, on synthetic scenes, or on recorded walks.
-
-    Args:
-        source: LoopNav folder. Type ABA, range 5, the first recording of each village and every fifth frame are used.
-            None for views of embedded villages, or for synthetic scenes with exact masks.
-        scenes: Number of views or synthetic scenes.
-        seed: Seed of the first.
-        segmenter: "balanced", which scores models by default, and "colour" segment the perturbed picture again. No
-            model has "exact" masks, which move with the perturbation; recordings need embedded worlds for them.
-        lpips: Distance of two images. Without it sim-LPIPS, which is 1 - LPIPS, is reported as missing.
-
-    Returns:
-        The study.
-
-    Raises:
-        DataError: When `source` holds nothing usable.
-    """
+    """Run the study on views of embedded villages, on synthetic scenes, or on recorded walks."""
     if source is None:
         samples = draw_samples(scenes, seed) if segmenter == "exact" else village_samples(scenes, seed)
     else:
@@ -176,15 +155,7 @@ def run_published_study(
 
 
 def check_bounds(bars: Iterable[PublishedBar], *, fewest: int = MIN_SCENES) -> tuple[str, ...]:
-    """Check the acceptance bounds.
-
-    Args:
-        bars: The bars of the study.
-        fewest: Smallest number of units per bar.
-
-    Returns:
-        The bounds that are broken, in words.
-    """
+    """Check the acceptance bounds."""
     by_name = {(bar.metric, bar.perturbation): bar for bar in bars}
 
     def mean(metric: str, perturbation: str) -> float:
@@ -209,17 +180,7 @@ def check_bounds(bars: Iterable[PublishedBar], *, fewest: int = MIN_SCENES) -> t
 
 
 def _bars(metric: str, name: str, frames: Sequence[Scored], units: Sequence[str]) -> list[PublishedBar]:
-    """The bars of one metric, each the mean over units of the means over their frames.
-
-    Args:
-        metric: Its name in the figure.
-        name: Its name in the scores.
-        frames: Scores of each frame.
-        units: Unit of each frame.
-
-    Returns:
-        The bars, in the order of the figure.
-    """
+    """The bars of one metric, each the mean over units of the means over their frames."""
     bars = []
     for perturbation in PERTURBATIONS:
         key = TRUTH if perturbation == TRUTH[0] else (perturbation, USUAL)

@@ -71,14 +71,7 @@ def steps_m() -> tuple[float, ...]:
 
 
 def severity_scales(seed: int) -> tuple[SeverityScale, ...]:
-    """All perturbations, in the order of the tables.
-
-    Args:
-        seed: Seed of the noise.
-
-    Returns:
-        The perturbations. Each gives None for a frame that it cannot change.
-    """
+    """All perturbations, in the order of the tables."""
     whole = tuple(s for s in STRENGTHS if s >= 1)
     p = perturbations
     return (
@@ -426,32 +419,14 @@ class MetricStudy:
 def curves_of(
     drops: Mapping[str, Mapping[float, Floats]], units: Sequence[str], blind: frozenset[str]
 ) -> dict[str, Curve]:
-    """Curves of one metric.
-
-    Args:
-        drops: Response of every frame by perturbation and strength, NaN where there is none.
-        units: Unit of every frame.
-        blind: Perturbations that change nothing that the metric reads.
-
-    Returns:
-        Curve by perturbation.
-    """
+    """Curves of one metric."""
     return {name: _curve(name, by_strength, units, name in blind) for name, by_strength in drops.items()}
 
 
 def selectivity_of(
     drops: Mapping[str, Mapping[float, Floats]], units: Sequence[str], changes: tuple[str, str] = CHANGE
 ) -> Selectivity | None:
-    """Selectivity of one metric, see `Selectivity`.
-
-    Args:
-        drops: Response of every frame by perturbation and strength.
-        units: Unit of every frame.
-        changes: The two perturbations that change the scene.
-
-    Returns:
-        The selectivity. None where one of the six perturbations has no value, or the metric responds to none.
-    """
+    """Selectivity of one metric, see `Selectivity`."""
     table = np.stack([_by_unit(drops[name][USUAL], units) for name in (*changes, *KEEP)])
     count = table.shape[1]
     if np.isnan(table).all(1).any():

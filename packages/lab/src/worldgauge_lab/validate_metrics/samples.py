@@ -58,12 +58,6 @@ def draw_scene(seed: int) -> DrawnScene:
 
     It has sky above a horizon, grass, one widening path, 2-4 buildings, 2-6 trees and 3-8 flowers, drawn from back to
     front. Every object has its own number, which its visible parts keep.
-
-    Args:
-        seed: Seed of the scene.
-
-    Returns:
-        The scene.
     """
     rng = np.random.default_rng(seed)
     canvas = _Canvas(rng)
@@ -183,12 +177,7 @@ class Samples:
 
 
 def draw_samples(count: int, seed: int) -> Samples:
-    """Draw scenes, each a unit of its own.
-
-    Args:
-        count: Number of scenes.
-        seed: Seed of the first; the others follow.
-    """
+    """Draw scenes, each a unit of its own."""
 
     def shot(number: int) -> Shot:
         scene = draw_scene(seed + number)
@@ -205,10 +194,6 @@ def village_samples(count: int, seed: int) -> Samples:
     """Views of embedded villages, each of another village and a unit of its own.
 
     A camera stands where a loop of LoopNav would begin, and looks in a random direction.
-
-    Args:
-        count: Number of views.
-        seed: Seed of the first village; the others follow.
     """
     camera = Camera.from_vertical_fov(*VILLAGE_SIZE, VERTICAL_FOV_DEG)
 
@@ -230,16 +215,6 @@ def read_samples(source: Path, count: int) -> Samples:
     """Frames of a LoopNav folder, the same number from the first valid recording of each village.
 
     A frame is rendered again, without compression losses, where the world is known. Otherwise it comes from the file.
-
-    Args:
-        source: The folder.
-        count: Approximate number of frames.
-
-    Returns:
-        The frames.
-
-    Raises:
-        DataError: For a folder without recordings, or one whose recordings differ in frame size or in having a world.
     """
     first: dict[str, loopnav.Trajectory] = {}
     for trajectory in sorted(loopnav.discover(source), key=lambda t: t.id):

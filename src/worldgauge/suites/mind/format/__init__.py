@@ -10,10 +10,9 @@ Example:
 """
 
 from worldgauge.perception.colmap import ImageList, read_images_txt, write_images_txt
-from worldgauge.suites.mind.actions import space_of, steps_of
+from worldgauge.suites.mind.actions import Perspective, space_of, steps_of
 from worldgauge.suites.mind.format.check import ClipStatistics, PartStatistics, check
-from worldgauge.suites.mind.format.coordinates import our_pose, ue_pose
-from worldgauge.suites.mind.format.layout import (
+from worldgauge.suites.mind.format.files import (
     FPS,
     MIRROR_NUMBERS,
     PARTS,
@@ -21,6 +20,8 @@ from worldgauge.suites.mind.format.layout import (
     SHARED_SPACE,
     MindClip,
     Part,
+    our_pose,
+    ue_pose,
 )
 from worldgauge.suites.mind.format.read import (
     absent,
@@ -33,9 +34,16 @@ from worldgauge.suites.mind.format.read import (
     mirror_keys,
     video_path,
 )
-from worldgauge.suites.mind.format.submission import mirror_folders, submissions, submitted_path, submitted_paths
-from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
-from worldgauge.suites.mind.walks.mirror import Perspective
+from worldgauge.suites.mind.format.write import (
+    mirror_folders,
+    stored_poses,
+    submissions,
+    submitted_path,
+    submitted_paths,
+    write_clip,
+    write_mirror_actions,
+    write_mirror_start,
+)
 
 __all__ = [
     "FPS",

@@ -1,26 +1,239 @@
-"""The two files of a clip that hold numbers: action.json, and the side-car of data collected here."""
+"""What lies in a folder of MIND, and in which frame: names of parts and files, poses, and the small files of a clip.
+
+Files are in the engine's left-handed frame, centimetres and degrees; episodes are in ours.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.actions import ActionSpace
-from worldgauge.core.episode import WorldFacts
+from worldgauge.core.episode import WorldFacts, camera_of, number_of, poses_of, short, world_of
 from worldgauge.core.errors import DataError
-from worldgauge.core.fields import camera_of, number_of, poses_of, short, world_of
-from worldgauge.core.geometry import Camera, FloatArray
+from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.core.io import Stamp, read_json_object, stamp_of
-from worldgauge.suites.mind.actions import space_of, steps_of
-from worldgauge.suites.mind.walks.mirror import Perspective
+from worldgauge.suites.mind.actions import Perspective, space_of, steps_of, walk_look
+
+ARM_CM, PIVOT_CM = 250.0, 120.0
+ARM_TOLERANCE_CM = 2.0
+"""In a turn the published arm is short by up to 0.09 cm; one that a wall pushed in is shorter by far more."""
+
+ANGLE_TOLERANCE_DEG = 2.0
+"""Fields are whole degrees in a turn, up to one beyond the angle of the positions."""
+
+_MIRROR = np.diag([1.0, -1.0, 1.0])
+
+
+def our_point(position_cm: ArrayLike) -> FloatArray:
+    """Convert points (..., 3) of the engine, centimetres, to our frame, metres."""
+    points: FloatArray = np.asarray(position_cm, np.float64) * [0.01, -0.01, 0.01]
+    return points
+
+
+def ue_point(position: ArrayLike) -> FloatArray:
+    """Convert points (..., 3) of our frame, metres, to the engine's, centimetres."""
+    points: FloatArray = np.asarray(position, np.float64) * [100.0, -100.0, 100.0]
+    return points
+
+
+def our_pose(position_cm: ArrayLike, rpy_deg: ArrayLike) -> FloatArray:
+    """Convert the engine's positions and angles to our camera-to-world poses.
+
+    Args:
+        position_cm: (..., 3), centimetres.
+        rpy_deg: (..., 3), degrees: roll, pitch, yaw.
+
+    Returns:
+        Poses (..., 4, 4), metres.
+    """
+    roll, pitch, yaw = np.moveaxis(np.radians(np.asarray(rpy_deg, np.float64)), -1, 0)
+    pose = pose_from_yaw_pitch(our_point(position_cm), -yaw, pitch)
+    # A roll to the right turns the camera's axes about z from x towards y.
+    c, s = np.cos(roll)[..., None], np.sin(roll)[..., None]
+    right, down = pose[..., :3, 0].copy(), pose[..., :3, 1].copy()
+    pose[..., :3, 0] = c * right + s * down
+    pose[..., :3, 1] = c * down - s * right
+    return pose
+
+
+def ue_pose(poses: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Convert our camera-to-world poses to the engine's positions and angles.
+
+    Args:
+        poses: (..., 4, 4), metres.
+
+    Returns:
+        Positions (..., 3) in centimetres, and angles (..., 3) in degrees. Straight up or down, where yaw and roll are
+        one, roll is 0.
+    """
+    pose = np.asarray(poses, np.float64)
+    right, down, ahead = (_MIRROR @ pose[..., :3, i, None] for i in range(3))
+    right, down, ahead = right[..., 0], down[..., 0], ahead[..., 0]
+    level = np.hypot(ahead[..., 0], ahead[..., 1])
+    pitch = np.arctan2(ahead[..., 2], level)
+    steep = level < 1e-9
+    yaw = np.where(steep, np.arctan2(-right[..., 0], right[..., 1]), np.arctan2(ahead[..., 1], ahead[..., 0]))
+    roll = np.where(steep, 0.0, np.arctan2(-right[..., 2], -down[..., 2]))
+    return ue_point(pose[..., :3, 3]), np.degrees(np.stack([roll, pitch, yaw], -1))
+
+
+def arm_angles(actor_cm: ArrayLike, camera_cm: ArrayLike, rpy_deg: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Angles of third-person cameras, from the positions where these show the arm.
+
+    The camera looks at a pivot 120 cm above the actor along an arm of 250 cm. Where the positions show such an arm and
+    the file's angles are within two degrees of it, yaw and pitch are those of the arm, since the file has whole degrees
+    during a turn. Else they are the file's. Roll is always the file's.
+
+    Args:
+        actor_cm: (n, 3) as in the file, centimetres.
+        camera_cm: (n, 3) as in the file, centimetres.
+        rpy_deg: (n, 3) as in the file, degrees.
+
+    Returns:
+        Angles (n, 3) in degrees, and whether each was taken from the positions, (n,).
+    """
+    rpy = np.asarray(rpy_deg, np.float64)
+    arm = np.asarray(actor_cm, np.float64) + np.array([0.0, 0.0, PIVOT_CM]) - np.asarray(camera_cm, np.float64)
+    level = np.hypot(arm[:, 0], arm[:, 1])
+    length = np.hypot(level, arm[:, 2])
+    yaw, pitch = np.degrees(np.arctan2(arm[:, 1], arm[:, 0])), np.degrees(np.arctan2(arm[:, 2], level))
+    off_yaw = (yaw - rpy[:, 2] + 180.0) % 360.0 - 180.0
+    near = np.abs(length - ARM_CM) <= ARM_TOLERANCE_CM
+    near &= (np.abs(off_yaw) <= ANGLE_TOLERANCE_DEG) & (np.abs(pitch - rpy[:, 1]) <= ANGLE_TOLERANCE_DEG)
+    found: FloatArray = np.where(near[:, None], np.stack([rpy[:, 0], pitch, yaw], -1), rpy)
+    return found, near
+
+
+Part = Literal["train", "mem_test", "action_space_test", "mirror_test"]
+
+PERSPECTIVES: tuple[Perspective, ...] = ("1st", "3rd")
+PARTS: tuple[Part, ...] = ("train", "mem_test", "action_space_test", "mirror_test")
+FPS = 24.0
+ACTIONS = "action.json"
+VIDEO = "video.mp4"
+IMAGES = "images.txt"
+SIDECAR = "world.json"
+MIRROR_ROWS = 48
+DATA_FOLDER = "MIND-Data"
+SHARED_SPACE = (1.0, 200.0)
+"""Degrees a frame and centimetres a second of the space that most of the data share."""
+
+MIRROR_NUMBERS: Mapping[str, int] = {
+    name: number for number, name in enumerate(("w", "s", "u", "down", "a", "d", "wl", "wr", "sl", "sr"), 1)
+}
+"""Name of a path -> n of its `path-<n>.mp4` (specification, section 3; the published numbers are not known)."""
+
+_SPACE_IN_NAME = re.compile(r"data-\d+-(\d{1,2}(?:\.\d{1,6})?)x-(\d{1,5}(?:\.\d{1,6})?)")
+
+
+@dataclass(frozen=True)
+class MindClip:
+    """A recorded clip, or a start image with one of the out-and-back paths.
+
+    Attributes:
+        id: Such as "1st_data/mem_test/data-25" or "1st_data/mirror_test/data-3/path-7".
+        folder: Holds its files; all mirror tasks share one folder.
+        perspective: First or third person.
+        part: Part of the data.
+        name: Name of the clip's folder, or stem of the start image.
+        fault: Why it cannot be used; it is then listed and fails. Else None.
+        warnings: Noteworthy facts; the clip is usable.
+        mark_time: First frame to predict.
+        frames: Rows of data that have a frame.
+        total_time: Frames of the clip as its file states, else its rows.
+        space: What the keys do.
+        space_known: False where `space` is not stored and was read off the name, or is the shared one.
+        family: Family of the world; "unknown" where it is not stored.
+        world: The world it shows; only for data collected here, else None.
+        camera: Its camera; only for data collected here, else None.
+        path: Name of a mirror path.
+        number: Number of a mirror path.
+        records: The action file; None where a mirror path has none (missing, or taken from its definition).
+        video: Video of a recorded clip.
+        image: Start image of a mirror task.
+        sidecar: File with what an embedded world adds.
+        caption: File of the caption, if any.
+    """
+
+    id: str
+    folder: Path
+    perspective: Perspective
+    part: Part
+    name: str
+    fault: str | None = None
+    warnings: tuple[str, ...] = ()
+    mark_time: int = 0
+    frames: int = 0
+    total_time: int = 0
+    space: ActionSpace = field(default_factory=walk_look)
+    space_known: bool = False
+    family: str = "unknown"
+    world: WorldFacts | None = None
+    camera: Camera | None = None
+    path: str | None = None
+    number: int | None = None
+    records: Path | None = None
+    video: Path | None = None
+    image: Path | None = None
+    sidecar: Path | None = None
+    caption: Path | None = None
+
+    def __hash__(self) -> int:
+        # The world's parameters have no hash; name and place are enough to tell clips apart.
+        return hash((self.id, self.folder, self.fault))
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether it is a path of a submission that belongs to no start image of the data."""
+        return self.part == "mirror_test" and self.image is None and self.fault is None
+
+    @property
+    def steps(self) -> tuple[float, float]:
+        """Size of a key's effect, (delta_r, delta_p): degrees a frame and centimetres a second."""
+        return steps_of(self.space)
+
+
+def part_folder(perspective: Perspective, part: Part) -> Path:
+    """Return the path of a part's folder, relative to the data folder.
+
+    Args:
+        perspective: First or third person.
+        part: The part.
+    """
+    top = Path(f"{perspective}_data")
+    return top / part if part == "train" else top / "test" / part
+
+
+def space_hint(name: str) -> ActionSpace:
+    """The space that a clip's name implies, such as `data-0-1.0x-200`; the shared space where it implies none."""
+    found = _SPACE_IN_NAME.fullmatch(name)
+    steps = (float(found[1]), float(found[2])) if found else SHARED_SPACE
+    return space_of(*(steps if min(steps) > 0 else SHARED_SPACE))
+
+
+def data_folder(root: Path) -> Path:
+    """The folder that holds `1st_data` and `3rd_data`: `root` or `root`/MIND-Data.
+
+    Raises:
+        DataError: When there is no such folder.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder; give the folder {DATA_FOLDER} with 1st_data or 3rd_data in it")
+    inner = root / DATA_FOLDER
+    has_data = any((root / f"{perspective}_data").is_dir() for perspective in PERSPECTIVES)
+    return inner if not has_data and inner.is_dir() else root
+
 
 MAX_BYTES = 64 * 2**20
 """About forty times the longest published file (some 4,400 rows)."""

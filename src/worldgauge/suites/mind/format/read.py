@@ -29,10 +29,8 @@ from worldgauge.core.io import (
     read_caption,
 )
 from worldgauge.core.video import Clip, header_frames
-from worldgauge.suites.mind.actions import actions_of, space_of
-from worldgauge.suites.mind.format import coordinates
-from worldgauge.suites.mind.format.files import ActionFile, SideCar, read_action, read_sidecar
-from worldgauge.suites.mind.format.layout import (
+from worldgauge.suites.mind.actions import MIRROR_PATHS, Perspective, actions_of, space_of
+from worldgauge.suites.mind.format.files import (
     ACTIONS,
     FPS,
     MIRROR_NUMBERS,
@@ -42,13 +40,18 @@ from worldgauge.suites.mind.format.layout import (
     SHARED_SPACE,
     SIDECAR,
     VIDEO,
+    ActionFile,
     MindClip,
     Part,
+    SideCar,
+    arm_angles,
     data_folder,
+    our_pose,
     part_folder,
+    read_action,
+    read_sidecar,
     space_hint,
 )
-from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, Perspective
 
 
 def discover(
@@ -413,7 +416,7 @@ def load(clip: MindClip) -> Episode:
 
     Row t of the actions is row t + 1 of the file, which led from frame t to frame t + 1. Where the video has one frame
     more or less than the file has rows, what both have is taken. Poses are the camera's; in
-    third person yaw and pitch come from the positions where these show the arm (`coordinates.arm_angles`).
+    third person yaw and pitch come from the positions where these show the arm (`arm_angles`).
     A mirror task gives the start image alone and no action (see `mirror_actions`). Its pose is that of the side-car,
     else at the origin along +x; facts["pose_known"] records which. Cameras of published data are assumed to see 90
     degrees across, which is not verified (facts["camera_known"]).
@@ -488,10 +491,10 @@ def poses_of_file(file: ActionFile, perspective: Perspective, where: str) -> Flo
     else:
         position, angles = file.camera_pos, file.camera_rpy
         if position is not None and angles is not None and file.actor_pos is not None:
-            angles, _ = coordinates.arm_angles(file.actor_pos, position, angles)
+            angles, _ = arm_angles(file.actor_pos, position, angles)
     if position is None or angles is None:
         raise DataError(f"{where}: no row has the camera's position and angles; download it again")
-    return coordinates.our_pose(position, angles)
+    return our_pose(position, angles)
 
 
 def fingerprint_of(clip: MindClip) -> str:

@@ -1,7 +1,15 @@
-"""Do the pictures move as the keys demand? Relative pose error of a generated clip, by action (MIND, section 4.7)."""
+"""Do the pictures move as the keys demand? Three measures of the camera's motion in a generated clip.
+
+Accuracy is the relative pose error by action (MIND, section 4.7). Step cosines compare the directions of single steps,
+seen from the camera itself: an error made once does not count again in later frames, and speed does not count; that
+holds for turning too. Key latency (ours; the paper does not ask) is how long after a change of keys the imagined camera
+changes its motion: the motion around every change is compared with the recording's own, which answers at once, shifted
+by a whole number of frames. Only its course counts: gains, and a drift that never ends, are divided or taken away.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
@@ -10,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
-from worldgauge.core.geometry import FloatArray, Shape
+from worldgauge.core.geometry import FloatArray, Shape, rotation_angle
+from worldgauge.metrics._registry import metric
 from worldgauge.metrics.trajectory import aligned, fit_points, relative_errors
 
 MIN_STEPS = 8
@@ -295,3 +304,260 @@ def group_of(label: str, rule: GroupRule = "keys") -> str:
 
 def _label(codes: list[int]) -> str:
     return "+".join(names[code - 1] for names, code in zip(_NAMES, codes, strict=True) if code) or NO_OP
+
+
+LEAST_MOVE_M = 1e-3
+"""True steps shorter than this, metres a frame, have no direction."""
+LEAST_TURN_RAD = math.radians(0.05)
+"""True turns smaller than this, radians a frame, have no direction."""
+_STILL = 1e-9
+_OF_STEPS = "own: cosine of imagined and true step"
+
+
+class StepCosines(NamedTuple):
+    """Agreement of steps, by step; NaN where the truth rests or a pose is not known.
+
+    Attributes:
+        move: (n - 1,) cosine of the imagined and the true direction of motion; 0 where only the truth moves.
+        turn: (n - 1,) the same of the axes about which the camera turns.
+    """
+
+    move: FloatArray
+    turn: FloatArray
+
+
+def camera_steps(poses: ArrayLike) -> FloatArray:
+    """Motion of each step in the frame of its first camera.
+
+    Args:
+        poses: (n, 4, 4) camera-to-world; NaN where unknown.
+
+    Returns:
+        (n - 1, 6): translation in the unit of the poses, and the turn as axis times angle in radians. NaN where one of
+        the two poses is unknown.
+
+    Raises:
+        ShapeError: Another shape.
+    """
+    own = np.asarray(poses, np.float64)
+    if own.ndim != 3 or own.shape[1:] != (4, 4):
+        raise ShapeError(f"poses are (n, 4, 4), got {own.shape}")
+    back = np.swapaxes(own[:-1, :3, :3], -1, -2)
+    move = np.einsum("nij,nj->ni", back, own[1:, :3, 3] - own[:-1, :3, 3])
+    steps: FloatArray = np.concatenate([move, _turn_vectors(back @ own[1:, :3, :3])], axis=1)
+    steps[~np.isfinite(steps).all(1)] = np.nan
+    return steps
+
+
+def step_cosines(truth: ArrayLike, generated: ArrayLike) -> StepCosines:
+    """Compare the direction of every step with the true one.
+
+    Args:
+        truth: (n, 4, 4) camera-to-world, metres.
+        generated: (n, 4, 4) camera-to-world, in any world frame and unit; NaN where unknown.
+
+    Returns:
+        The cosines, of n - 1 steps.
+
+    Raises:
+        ShapeError: Other shapes, or of different lengths.
+    """
+    q, p = camera_steps(truth), camera_steps(generated)
+    if q.shape != p.shape:
+        raise ShapeError(f"two paths of one length are compared, got {len(q) + 1} and {len(p) + 1} poses")
+    return StepCosines(_cosines(q[:, :3], p[:, :3], LEAST_MOVE_M), _cosines(q[:, 3:], p[:, 3:], LEAST_TURN_RAD))
+
+
+@metric("move_cosine", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_OF_STEPS)
+def move_cosine(truth: ArrayLike, generated: ArrayLike) -> float | None:
+    """Mean cosine between imagined and true direction of motion, over steps in which the truth moves.
+
+    Args:
+        truth: (n, 4, 4) camera-to-world, metres.
+        generated: (n, 4, 4) camera-to-world, in any world frame and unit; NaN where unknown.
+
+    Returns:
+        -1 to 1; 0 for a camera that stands still; None where no step can be judged.
+
+    Raises:
+        ShapeError: Other shapes, or of different lengths.
+    """
+    return _mean(step_cosines(truth, generated).move)
+
+
+@metric("turn_cosine", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_OF_STEPS)
+def turn_cosine(truth: ArrayLike, generated: ArrayLike) -> float | None:
+    """Mean cosine between imagined and true axis of turning, over steps in which the truth turns.
+
+    Args:
+        truth: (n, 4, 4) camera-to-world.
+        generated: (n, 4, 4) camera-to-world; NaN where unknown.
+
+    Returns:
+        -1 to 1; 0 for a camera that does not turn; None where no step can be judged.
+
+    Raises:
+        ShapeError: Other shapes, or of different lengths.
+    """
+    return _mean(step_cosines(truth, generated).turn)
+
+
+def _cosines(true: FloatArray, shown: FloatArray, least: float) -> FloatArray:
+    sizes = np.linalg.norm(true, axis=1), np.linalg.norm(shown, axis=1)
+    moving = sizes[1] > _STILL
+    products = np.einsum("ni,ni->n", true, shown)
+    cosines = np.divide(products, sizes[0] * sizes[1], out=np.zeros(len(true)), where=moving & (sizes[0] > _STILL))
+    cosines[~(sizes[0] >= least) | np.isnan(sizes[1])] = np.nan
+    clipped: FloatArray = np.clip(cosines, -1.0, 1.0)
+    return clipped
+
+
+def _turn_vectors(turns: FloatArray) -> FloatArray:
+    """Axis times angle (n, 3) of rotations (n, 3, 3). Half a turn in one frame has no axis here, and gives 0."""
+    skew = turns - np.swapaxes(turns, -1, -2)
+    twice_sine = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], -1)
+    length = np.linalg.norm(twice_sine, axis=1)
+    factor = np.divide(rotation_angle(turns), length, out=np.full(len(length), 0.5), where=length > 1e-12)
+    vectors: FloatArray = factor[:, None] * twice_sine
+    return vectors
+
+
+def _mean(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
+
+
+BEFORE, AFTER = 8, 16
+"""Frames of motion that are compared before and after a change. No phase of recorded keys is shorter than 8."""
+LATEST = 24
+"""Latest answer that is looked for, in frames."""
+LEAST_LIKENESS = 0.7
+"""Correlation of courses below which a change counts as not answered."""
+LEAST_CHANGE = {"walk": 5e-3, "look": math.radians(0.1)}
+"""Standard deviation of the true motion around a change, metres or radians a frame, below which there is no change to
+be seen, such as before a wall."""
+
+Keys = Literal["walk", "look"]
+_COLUMNS: dict[Keys, tuple[slice, slice]] = {"walk": (slice(0, 2), slice(0, 3)), "look": (slice(2, 4), slice(3, 6))}
+"""Kind of keys -> columns of their codes, and of the motion that they make."""
+_OF_LAG = "own: lag of the imagined motion after a change of keys"
+
+
+class Answer(NamedTuple):
+    """What follows on a change of keys.
+
+    Attributes:
+        step: The first step under the new keys; step i leads from frame i to i + 1.
+        keys: Which keys change.
+        frames: Frames from the true change of motion to the imagined one; None where nothing answers.
+        likeness: Correlation of the two courses at that lag; 0 where the imagined camera rests.
+    """
+
+    step: int
+    keys: Keys
+    frames: int | None
+    likeness: float
+
+
+def key_answers(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> list[Answer]:
+    """Find the answer to every change of keys that the recorded camera shows.
+
+    Changes nearer to an end than the motion that is compared, or with unknown poses around them, are not judged.
+
+    Args:
+        truth: (n, 4, 4) true camera-to-world, metres.
+        generated: (n, 4, 4) imagined, in any world frame and unit; NaN where unknown.
+        keys: (n, 4) key codes ws, ad, ud, lr; row i leads to frame i.
+
+    Returns:
+        The answers, in order; a change of walking and looking keys at once has two.
+
+    Raises:
+        ShapeError: Other shapes.
+    """
+    q, p, codes = camera_steps(truth), camera_steps(generated), np.asarray(keys)
+    if p.shape != q.shape or codes.shape != (len(q) + 1, 4):
+        raise ShapeError(
+            f"two paths of one length and a row of four key codes a frame are compared, got {len(q) + 1} and "
+            f"{len(p) + 1} poses and codes {codes.shape}"
+        )
+    found = []
+    # Row i leads to frame i, so what changes from row i to i + 1 is seen in step i at first.
+    for step in range(BEFORE, len(q) - AFTER - LATEST + 1):
+        for kind, (rows, columns) in _COLUMNS.items():
+            if (codes[step + 1, rows] != codes[step, rows]).any():
+                answer = _answer(q[:, columns], p[:, columns], step, kind)
+                found += [] if answer is None else [answer]
+    return found
+
+
+@metric("key_latency", unit="s", better="lower", bounds=(0.0, math.inf), version=1, source=_OF_LAG)
+def key_latency(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike, fps: float) -> float | None:
+    """Median time from a change of keys to the change of the imagined motion, over answered changes.
+
+    Args:
+        truth: As for `key_answers`.
+        generated: As for `key_answers`.
+        keys: As for `key_answers`.
+        fps: Frames per second.
+
+    Returns:
+        Seconds, 0 or more; None where no change is answered.
+
+    Raises:
+        ShapeError: Other shapes.
+    """
+    return median_s(key_answers(truth, generated, keys), fps)
+
+
+@metric("keys_answered", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_OF_LAG)
+def keys_answered(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> float | None:
+    """Share of the changes of keys that the imagined camera answers within `LATEST` frames.
+
+    Args:
+        truth: As for `key_answers`.
+        generated: As for `key_answers`.
+        keys: As for `key_answers`.
+
+    Returns:
+        0 to 1; None without a change that can be judged.
+
+    Raises:
+        ShapeError: Other shapes.
+    """
+    return answered(key_answers(truth, generated, keys))
+
+
+def median_s(answers: list[Answer], fps: float) -> float | None:
+    """Median latency of answers in seconds; None without one."""
+    frames = [one.frames for one in answers if one.frames is not None]
+    return float(np.median(frames)) / fps if frames else None
+
+
+def answered(answers: list[Answer]) -> float | None:
+    """Share of changes that are answered; None without a change."""
+    return sum(one.frames is not None for one in answers) / len(answers) if answers else None
+
+
+def _answer(true: FloatArray, shown: FloatArray, step: int, kind: Keys) -> Answer | None:
+    """The answer to one change; None where it cannot be judged."""
+    window = true[step - BEFORE : step + AFTER]
+    later = shown[step - BEFORE : step + AFTER + LATEST]
+    course = window - window.mean(0)
+    size = float(np.linalg.norm(course))
+    if not np.isfinite(later).all() or not size >= LEAST_CHANGE[kind] * math.sqrt(len(window)):
+        return None
+    likeness = _likeness(course / size, later)
+    lag = int(likeness.argmax())
+    best = float(likeness[lag])
+    return Answer(step, kind, lag if best >= LEAST_LIKENESS else None, best)
+
+
+def _likeness(course: FloatArray, shown: FloatArray) -> NDArray[np.float64]:
+    """Correlation of a centred course (w, k) of unit size with each stretch of `shown` (w + LATEST, k), by lag."""
+    stretches = np.lib.stride_tricks.sliding_window_view(shown, len(course), axis=0)  # (lags, k, w)
+    centred = stretches - stretches.mean(-1, keepdims=True)
+    sizes = np.sqrt((centred**2).sum((1, 2)))
+    products = np.einsum("lkw,wk->l", centred, course)
+    found: NDArray[np.float64] = np.divide(products, sizes, out=np.zeros(len(sizes)), where=sizes > 1e-9)
+    return found

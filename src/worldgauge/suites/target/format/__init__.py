@@ -1,8 +1,7 @@
 """Target-Bench's published format: one folder per scenario, with a path, frames, words and metadata.
 
 On disk: dataset/Benchmark/<s>/<s>_trajectory.csv and its siblings; <s> is <scene>_custom_segment_<start>_<end>
-(specification: target, section 2). Paths are in the frame of the current pose, metres, +y ahead, +x to the right; raw
-scenes are in the robot's frame, z up, and are converted when they are read.
+(specification: target, section 2). Paths are in the frame of the current pose, metres, +y ahead, +x to the right.
 
 Example:
     for scenario in discover(root):
@@ -10,15 +9,6 @@ Example:
 """
 
 from worldgauge.suites.target.format.check import ScenarioStatistics, check
-from worldgauge.suites.target.format.coordinates import (
-    cut_history,
-    cut_released,
-    heading_at,
-    path_of_poses,
-    rebase,
-    world_of_path,
-)
-from worldgauge.suites.target.format.raw import RawScene, read_raw, rebase_rows, scenario_from_raw
 from worldgauge.suites.target.format.read import (
     discover,
     labels_file,
@@ -31,13 +21,22 @@ from worldgauge.suites.target.format.scenario import (
     HORIZONS_S,
     Compat,
     Label,
+    Matched,
     Scenario,
+    cut_history,
+    cut_released,
     fingerprint_of,
+    heading_at,
+    match,
+    model_videos,
     open_video,
+    path_of_poses,
+    rebase,
     truth_clip,
     video_frames_of,
+    videos_folder,
+    world_of_path,
 )
-from worldgauge.suites.target.format.videos import Matched, match, model_videos, videos_folder
 from worldgauge.suites.target.format.write import Segment, scenario_name, write_labels, write_scenario, write_segment
 
 __all__ = [
@@ -46,7 +45,6 @@ __all__ = [
     "Compat",
     "Label",
     "Matched",
-    "RawScene",
     "Scenario",
     "ScenarioStatistics",
     "Segment",
@@ -63,10 +61,7 @@ __all__ = [
     "model_videos",
     "open_video",
     "path_of_poses",
-    "read_raw",
     "rebase",
-    "rebase_rows",
-    "scenario_from_raw",
     "scenario_name",
     "scenarios_folder",
     "truth_clip",

@@ -17,13 +17,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from worldgauge.core.episode import WorldFacts
+from worldgauge.core.episode import (
+    MAX_COORDINATE_M,
+    WorldFacts,
+    camera_of,
+    number_of,
+    poses_of,
+    short,
+    whole_of,
+    world_of,
+)
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.core.fields import MAX_COORDINATE_M, camera_of, number_of, poses_of, short, whole_of, world_of
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.io import check_inside, digest_of, read_caption, read_csv, read_json_object
-from worldgauge.suites.target.format.coordinates import TANGENT_M, cut_history, cut_released, heading_at, path_of_poses
-from worldgauge.suites.target.format.scenario import DT_S, HORIZONS_S, Compat, Label, Scenario
+from worldgauge.suites.target.format.scenario import (
+    DT_S,
+    HORIZONS_S,
+    TANGENT_M,
+    Compat,
+    Label,
+    Scenario,
+    cut_history,
+    cut_released,
+    heading_at,
+    path_of_poses,
+)
 from worldgauge.worlds.walking.floor import Landmark
 
 LABELS_FILE = "im_ex_test_only.csv"

@@ -1,10 +1,15 @@
-"""One scenario of Target-Bench, as the rest of the package sees it."""
+"""One scenario of Target-Bench, the frame of its paths, and finished videos of models: one folder a model.
+
+Paths are seen from the current pose: it is at the origin, heading +y, +x to the right. Rows before the current frame
+(the history) then have negative y. Specification: target, section 3.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -13,10 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.episode import WorldFacts
-from worldgauge.core.errors import DataError
-from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.core.io import digest_of_file
+from worldgauge.core.errors import DataError, ShapeError, UsageError
+from worldgauge.core.geometry import Camera, FloatArray, yaw_pitch_from_pose
+from worldgauge.core.io import check_inside, digest_of_file
 from worldgauge.core.video import Clip
+from worldgauge.models.videos import SUFFIXES
 from worldgauge.worlds.walking.floor import Landmark
 
 Label = Literal["explicit", "implicit", "unknown"]
@@ -180,3 +186,215 @@ def _digest(path: Path | None) -> bytes:
         return bytes.fromhex(digest_of_file(path))
     except OSError as error:
         return f"unreadable: {error.strerror}".encode()
+
+
+TANGENT_M = 0.10
+"""Least distance in metres between the two rows that a heading is taken from: teleoperated paths jitter by a few
+millimetres a row, which over 10 cm is about 2 degrees."""
+
+
+def rebase(xy: ArrayLike, row: int, heading: float | None = None) -> FloatArray:
+    """Points as seen from one row: that row at the origin, its heading +y.
+
+    Args:
+        xy: (T, 2) metres.
+        row: The row to see them from.
+        heading: Radians about +z from +x in the frame of `xy`. None takes the direction of the path there, and keeps
+            the axes where the path does not go anywhere.
+
+    Raises:
+        ShapeError: On other shapes and rows out of range.
+    """
+    points = _checked(xy, row)
+    if heading is None:
+        heading = heading_at(points, row)
+    angle = 0.0 if heading is None else math.pi / 2 - heading
+    turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    moved: FloatArray = (points - points[row]) @ turn.T
+    return moved
+
+
+def cut_history(xy: ArrayLike, rows: int, heading: float | None = None) -> FloatArray:
+    """Cut a path at a row and re-base it there; every horizon is cut with it.
+
+    Args:
+        xy: (T, 2) metres.
+        rows: Number of rows cut off.
+        heading: Heading at the cut, radians; that of the path by default.
+
+    Returns:
+        (T - rows, 2).
+
+    Raises:
+        ShapeError: As `rebase`.
+    """
+    return rebase(xy, rows, heading)[rows:]
+
+
+def cut_released(xy: ArrayLike, rows: int) -> FloatArray:
+    """Cut a path as the released horizon scripts do: moved to the origin but not turned to the new heading.
+
+    Args:
+        xy: (T, 2) metres.
+        rows: Number of rows cut off.
+
+    Returns:
+        (T - rows, 2).
+    """
+    points = _checked(xy, rows)
+    moved: FloatArray = points[rows:] - points[rows]
+    return moved
+
+
+def heading_at(xy: ArrayLike, row: int) -> float | None:
+    """Compute the direction of a path at a row, over the fewest rows before and after that are `TANGENT_M` apart.
+
+    Args:
+        xy: (T, 2) metres.
+        row: The row.
+
+    Returns:
+        Radians about +z from +x; None where the path does not move.
+    """
+    points = _checked(xy, row)
+    for reach in range(1, len(points)):
+        before, after = max(row - reach, 0), min(row + reach, len(points) - 1)
+        dx, dy = points[after] - points[before]
+        if math.hypot(dx, dy) >= TANGENT_M:
+            return math.atan2(dy, dx)
+    return None
+
+
+def path_of_poses(poses: ArrayLike, row: int) -> FloatArray:
+    """Convert camera poses to the path seen from one of them.
+
+    Args:
+        poses: Camera-to-world (T, 4, 4), z up.
+        row: The pose.
+
+    Returns:
+        (T, 2) metres.
+
+    Raises:
+        ShapeError: Other shapes.
+    """
+    poses = np.asarray(poses, np.float64)
+    if poses.ndim != 3 or poses.shape[1:] != (4, 4):
+        raise ShapeError(f"poses need shape (T, 4, 4), got {poses.shape}")
+    yaw, _ = yaw_pitch_from_pose(poses)
+    return rebase(poses[:, :2, 3], row, float(yaw[row]))
+
+
+def world_of_path(xy: ArrayLike, pose: ArrayLike) -> FloatArray:
+    """Convert points seen from a pose back to the world's plane; the inverse of `rebase`.
+
+    Args:
+        xy: (n, 2) metres.
+        pose: Camera-to-world (4, 4).
+
+    Returns:
+        (n, 2) metres.
+    """
+    points, pose = np.asarray(xy, np.float64), np.asarray(pose, np.float64)
+    angle = float(yaw_pitch_from_pose(pose)[0]) - math.pi / 2
+    turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    moved: FloatArray = points @ turn.T + pose[:2, 3]
+    return moved
+
+
+def yaw_of_quaternion(quaternion: ArrayLike) -> FloatArray:
+    """Yaw (...) in radians of quaternions (..., 4) in the order x, y, z, w; they need not be of length 1 exactly."""
+    x, y, z, w = np.moveaxis(np.asarray(quaternion, np.float64), -1, 0)
+    return np.asarray(np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)), np.float64)
+
+
+def _checked(xy: ArrayLike, row: int) -> FloatArray:
+    points = np.asarray(xy, np.float64)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise ShapeError(f"a path needs shape (T, 2), metres in the plane, got {points.shape}")
+    if not 0 <= row < len(points):
+        raise ShapeError(f"row {row} is not one of the {len(points)} of the path")
+    return points
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Videos of one model matched with the scenarios.
+
+    Attributes:
+        videos: File by scenario.
+        without_video: Scenarios that have none.
+        without_scenario: Names of videos that match no scenario.
+    """
+
+    videos: Mapping[str, Path]
+    without_video: tuple[str, ...]
+    without_scenario: tuple[str, ...]
+
+
+def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path]]:
+    """Every model of a folder, {model: {scenario: video}}; every sub-directory is one, also an empty one.
+
+    Names are looked up, never made into paths. Of two videos of one scenario the first by name is listed; the model
+    `videos`, which plays them, fails that scenario alone.
+
+    Args:
+        root: The folder of the models, or one that holds the folder of this horizon, itself or below `dataset`.
+        horizon_s: 8, 6 or 4 seconds.
+
+    Raises:
+        DataError: For a missing folder and for links that lead out of it.
+    """
+    place = videos_folder(root, horizon_s)
+    found: dict[str, dict[str, Path]] = {}
+    try:
+        for folder in sorted(place.iterdir()):
+            if not folder.is_dir() or folder.name.startswith("."):
+                continue
+            check_inside(folder, place)
+            videos = found[folder.name] = {}
+            for path in sorted(folder.iterdir()):
+                if path.suffix.lower() not in SUFFIXES or path.name.startswith(".") or not path.is_file():
+                    continue
+                check_inside(path, place)
+                videos.setdefault(path.stem, path)
+    except OSError as error:
+        raise DataError(f"{error.filename}: cannot be read ({error.strerror})") from error
+    return found
+
+
+def videos_folder(root: Path, horizon_s: float = 8.0) -> Path:
+    """Find the folder of the models' videos of a horizon: in `root`, in `root`/dataset, or `root` itself.
+
+    Args:
+        root: The folder.
+        horizon_s: Horizon, seconds.
+
+    Raises:
+        DataError: There is no such folder.
+        UsageError: Another horizon.
+    """
+    root = Path(root)
+    if horizon_s not in HORIZONS_S:
+        raise UsageError(f"horizon is {horizon_s} s; give one of {', '.join(f'{h:g}' for h in HORIZONS_S)}")
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder; expected <model>/<scenario>.mp4 in it")
+    late = HORIZONS_S[0] - horizon_s
+    name = f"wm_videos_horizon_at_{late:g}s" if late else "wm_videos"
+    places = (root / name, root / "dataset" / name)
+    return next((place for place in places if place.is_dir()), root)
+
+
+def match(videos: Mapping[str, Path], scenarios: Iterable[Scenario]) -> Matched:
+    """Match videos of one model and scenarios by name; every one without a partner is listed.
+
+    Args:
+        videos: Files by name.
+        scenarios: The scenarios.
+    """
+    ids = [scenario.id for scenario in scenarios]
+    return Matched(
+        videos={id: videos[id] for id in ids if id in videos},
+        without_video=tuple(id for id in ids if id not in videos),
+        without_scenario=tuple(sorted(set(videos) - set(ids))),
+    )

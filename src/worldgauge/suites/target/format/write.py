@@ -19,12 +19,11 @@ from worldgauge.core.geometry import Camera, FloatArray, quaternion_of_pose
 from worldgauge.core.image import Image, write_png
 from worldgauge.core.io import atomic_folder, write_file
 from worldgauge.core.video import Writer
-from worldgauge.suites.target.format.coordinates import rebase, yaw_of_quaternion
 from worldgauge.suites.target.format.read import LABELS_FILE, NAME, SIDECAR_FORMAT, SIDECAR_VERSION
-from worldgauge.suites.target.format.scenario import DT_S, HORIZONS_S, Label
+from worldgauge.suites.target.format.scenario import DT_S, HORIZONS_S, Label, rebase, yaw_of_quaternion
 
 if TYPE_CHECKING:
-    from worldgauge.suites.target.walks.walks import TargetWalk
+    from worldgauge.suites.target.walks import TargetWalk
 
 
 DECIMALS = 6

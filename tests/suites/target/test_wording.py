@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import UnknownNameError
-from worldgauge.suites.target.walks.wording import EXPLICIT_SHARE, VAGUE, categories, draw_label, wording_of
+from worldgauge.suites.target.walks import EXPLICIT_SHARE, VAGUE, categories, draw_label, wording_of
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.floor import CATEGORIES, NAMES

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.suites.target.metrics.profiles import Profile
-from worldgauge.suites.target.metrics.waypoints import Mode
+from worldgauge.suites.target.metrics import Mode, Profile
 
 Points = list[list[float]]
 

@@ -7,9 +7,8 @@ import pytest
 
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, yaw_pitch_from_pose
-from worldgauge.suites.mind.actions import walk_look
-from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, mirror_poses
-from worldgauge.suites.mind.walks.mirror_starts import PITCH_DEG, UNEVEN_M, find_mirror_start
+from worldgauge.suites.mind.actions import MIRROR_PATHS, mirror_poses, walk_look
+from worldgauge.suites.mind.key_walks import PITCH_DEG, UNEVEN_M, find_mirror_start
 from worldgauge.worlds.third_person import ARM_M, ThirdPerson, feet_of, figure_mask
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.walking.floor import FloorPlan

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from worldgauge.engine.suite.contract import Failure, Score, Table
-from worldgauge.suites.target.metrics.profiles import ALIGNED, PAPER_TEXT, RELEASED
-from worldgauge.suites.target.metrics.waypoints import evaluate
+from worldgauge.suites.target.metrics import ALIGNED, PAPER_TEXT, RELEASED, evaluate
 from worldgauge.suites.target.scoring import METRICS
 from worldgauge.suites.target.suite import Target
-from worldgauge.suites.target.tables import COLUMNS, weights_notes
+from worldgauge.suites.target.summary import COLUMNS, weights_notes
 
 TRUTH = np.column_stack([np.zeros(41), np.linspace(0, 4, 41)])
 GROUPS = (

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import FloatArray
-from worldgauge.core.polyline import length
-from worldgauge.suites.target.walks.smoothing import Gait, floor_heights, smooth_way, stride
+from worldgauge.core.geometry import FloatArray, length
+from worldgauge.suites.target.walks import Gait, floor_heights, smooth_way, stride
 from worldgauge.worlds.walking.clearance import find_way, least_clearance
 from worldgauge.worlds.walking.floor import FloorPlan
 

@@ -10,11 +10,10 @@ import pytest
 
 from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch, rotation_angle, yaw_pitch_from_pose
-from worldgauge.suites.mind.actions import walk_look
-from worldgauge.suites.mind.walks import key_walks
-from worldgauge.suites.mind.walks.dynamics import BRAKE, FIRST, RISE, STEEPEST, area_around, replayed
-from worldgauge.suites.mind.walks.key_policy import SHORTEST, start_state
-from worldgauge.suites.mind.walks.key_walks import (
+from worldgauge.suites.mind import key_walks
+from worldgauge.suites.mind.actions import MIRROR_PATHS, mirror_poses, walk_look
+from worldgauge.suites.mind.key_policy import BRAKE, FIRST, RISE, SHORTEST, STEEPEST, area_around, replayed, start_state
+from worldgauge.suites.mind.key_walks import (
     EYE_M,
     LEAST_SEEN,
     MOST_SAME,
@@ -23,7 +22,6 @@ from worldgauge.suites.mind.walks.key_walks import (
     record_key_walk,
     share_seen,
 )
-from worldgauge.suites.mind.walks.mirror import MIRROR_PATHS, mirror_poses
 from worldgauge.worlds import worlds
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M, ThirdPerson, feet_of, figure_mask
 from worldgauge.worlds.voxel.blocks import SHAPE_OF, SHAPES, block

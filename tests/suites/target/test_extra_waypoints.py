@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.suites.target.metrics.extra_waypoints import (
+from worldgauge.suites.target.metrics import (
     arc_aligned_ade,
     end_heading,
     length_ratio,

@@ -6,9 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from worldgauge.core.geometry import Camera, yaw_pitch_from_pose
-from worldgauge.core.polyline import length
-from worldgauge.suites.target.walks.walks import (
+from worldgauge.core.geometry import Camera, length, yaw_pitch_from_pose
+from worldgauge.suites.target.walks import (
     SHORTEST_M,
     WALK_M,
     TargetWalk,

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from worldgauge.suites.mind.actions import steps_of
-from worldgauge.suites.mind.format.layout import space_hint
-from worldgauge.suites.mind.walks.plan import SPACES, PlannedClip, planned_clips
+from worldgauge.suites.mind.collection import SPACES, PlannedClip, planned_clips
+from worldgauge.suites.mind.format.files import space_hint
 from worldgauge.worlds.voxel.world import FAMILIES
 
 PUBLISHED = {

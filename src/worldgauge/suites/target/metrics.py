@@ -5,24 +5,149 @@ Example:
 
 Paths are (n, 2) metres in the frame of the current pose: origin there, +y ahead, +x to the right. Constants belong to
 a named `Profile`, since the paper prints others than those its tables were made with: no score without its profile.
-Rows are matched by index, never by time, as released; `extra_waypoints` has what is matched otherwise.
+Rows are matched by index, never by time, as released. What is matched otherwise is opt-in and never part of the overall
+score (specification target, section 5.13); it takes the walked path from the current frame on: cut its history first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from worldgauge.core.errors import ShapeError, UsageError
-from worldgauge.core.geometry import FloatArray
+from worldgauge.core import geometry
+from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
+from worldgauge.core.geometry import FloatArray, wrap_angle
 from worldgauge.metrics._registry import metric
-from worldgauge.suites.target.metrics.overall import overall
-from worldgauge.suites.target.metrics.profiles import RELEASED, Profile
+
+
+class Weights(NamedTuple):
+    """Weights of the five terms of the overall score.
+
+    endpoint and approach weigh one product, so only their sum counts.
+    """
+
+    ade: float
+    fde: float
+    miss_rate: float
+    endpoint: float
+    approach: float
+
+
+_YAML_WEIGHTS = Weights(0.05, 0.10, 0.10, 0.45, 0.20)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Constants of the metrics, by specification table 5.8.
+
+    Attributes:
+        name: Its name.
+        miss_m: Metres beyond which a row is missed.
+        sigma_m: Width of the soft endpoint, metres.
+        radius_min_m: Radius of the corridor at its ends, metres.
+        radius_max_m: Radius of the corridor in its middle, metres.
+        references: Rows of the truth that the corridor is built on.
+        beta: Width of the corridor in progress.
+        gamma: Penalty for leaving the corridor.
+        tau_ade_m: Metres in which the ADE term falls by e.
+        tau_fde_m: Metres in which the FDE term falls by e.
+        weights: Weights of the terms.
+        cut_history: Drop the rows before the current frame, where a decoded path cannot be.
+    """
+
+    name: str
+    miss_m: float = 1.0
+    sigma_m: float = 0.5
+    radius_min_m: float = 0.5
+    radius_max_m: float = 1.5
+    references: int = 20
+    beta: float = 0.25
+    gamma: float = 5.0
+    tau_ade_m: float = 1.0
+    tau_fde_m: float = 1.0
+    weights: Weights = _YAML_WEIGHTS
+    cut_history: bool = False
+
+
+RELEASED = Profile("released")
+"""Constants of `vggt_config.yaml`, which fit the published tables, with the history they were scored with."""
+
+ALIGNED = replace(
+    RELEASED, name="aligned", cut_history=True, weights=Weights(*(one / sum(_YAML_WEIGHTS) for one in _YAML_WEIGHTS))
+)
+"""The same constants on the rows that a decoded path can match, weights divided by their sum: the truth scores 1."""
+
+PAPER_TEXT = Profile(
+    "paper_text",
+    miss_m=2.0,
+    sigma_m=0.6,
+    radius_min_m=0.15,
+    radius_max_m=0.5,
+    weights=Weights(0.05, 0.10, 0.10, 0.35, 0.30),
+)
+"""Constants as printed; no published table fits them."""
+
+VIPE_CONFIG = Profile(
+    "vipe_config",
+    miss_m=2.0,
+    sigma_m=1.0,
+    tau_ade_m=5.0,
+    tau_fde_m=8.0,
+    weights=Weights(0.25, 0.25, 0.20, 0.15, 0.15),
+)
+"""Constants of `vipe_config.yaml`, which no released script loads by default."""
+
+PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in (RELEASED, ALIGNED, PAPER_TEXT, VIPE_CONFIG)})
+
+
+def profile_of(name: str) -> Profile:
+    """The profile called `name`.
+
+    Raises:
+        UnknownNameError: For an unknown name; suggests the nearest.
+    """
+    if name not in PROFILES:
+        raise UnknownNameError("profile", name, PROFILES)
+    return PROFILES[name]
+
+
+_SOURCE = "Target-Bench (arXiv 2511.17792), section 4; constants of the profile"
+
+
+@metric("path/overall", unit="1", better="higher", bounds=(0.0, 1.0), version=2, source=_SOURCE)
+def overall(
+    ade: float,
+    fde: float,
+    miss_rate: float,
+    soft_endpoint: float,
+    approach_consistency: float,
+    *,
+    profile: Profile = RELEASED,
+) -> float:
+    """Weighted sum of the five. The weights of the profiles released and paper_text add up to 0.90, as in the release.
+
+    Args:
+        ade: Metres.
+        fde: Metres.
+        miss_rate: Percent.
+        soft_endpoint: 0 to 1.
+        approach_consistency: 0 to 1.
+        profile: Weights and constants.
+    """
+    weights = profile.weights
+    return (
+        weights.ade * math.exp(-ade / profile.tau_ade_m)
+        + weights.fde * math.exp(-fde / profile.tau_fde_m)
+        + weights.miss_rate * (1 - miss_rate / 100)
+        + (weights.endpoint + weights.approach) * soft_endpoint * approach_consistency
+    )
+
 
 Mode = Literal["gt", "pred", "max", "min"]
 """Which lengths are compared: the path stretched to the truth's rows, the truth to the path's, both to the longer, or
@@ -30,8 +155,6 @@ both cut to the shorter."""
 
 Parity = Literal["released"] | None
 """released: what the released functions do at the edges (ValueError, NaN, three columns). None: ours."""
-
-_SOURCE = "Target-Bench (arXiv 2511.17792), section 4; constants of the profile"
 
 
 class PathScores(NamedTuple):
@@ -331,71 +454,174 @@ def _check_mode(mode: str, parity: Parity) -> None:
         raise error(f"unknown mode '{mode}'; choose one of {', '.join(get_args(Mode))}")
 
 
-Counting = Literal["scored", "all"]
-"""scored: valid scores only, as released. all: a failure counts 0 for soft endpoint, approach consistency and overall
-and 100 for the miss rate; distances, which a failure has none of, stay those of the scored."""
+HEADING_M = 0.5
+"""A heading is that of the last half metre: one step of a walk, well above what a decoder is off."""
 
-QUANTITIES = ("ade", "fde", "miss_rate", "soft_endpoint", "approach_consistency", "overall")
-DISTANCES = ("ade", "fde")
+_OURS = "ours (specification target, section 5.13)"
 
 
-@dataclass(frozen=True)
-class ScoreSpread:
-    """Mean, median, population standard deviation, least and most of n values."""
-
-    n: int
-    mean: float
-    median: float
-    std: float
-    min: float
-    max: float
-
-
-@dataclass(frozen=True)
-class PathSummary:
-    """Scores over several scenarios.
-
-    Attributes:
-        n: Number of scenarios.
-        n_valid: Those with a path.
-        spreads: One per name in QUANTITIES; None where nothing is averaged.
-    """
-
-    n: int
-    n_valid: int
-    spreads: Mapping[str, ScoreSpread | None]
-
-
-def summarize_paths(scores: Sequence[PathScores], counting: Counting = "scored") -> PathSummary:
-    """Summarise the six numbers over scenarios; those that are not valid are failures.
+@metric("path/time_aligned_ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_OURS)
+def time_aligned_ade(path: ArrayLike, times_s: ArrayLike, truth: ArrayLike, dt_s: float) -> float:
+    """Mean distance in metres of path and truth at the same moments, as long as both last.
 
     Args:
-        scores: Scores by scenario.
-        counting: Which scenarios count.
+        path: (n, 2) metres.
+        times_s: (n,) seconds of the points since the current frame, rising.
+        truth: (T, 2) metres; its first row is the current frame.
+        dt_s: Seconds per row of the truth.
 
     Raises:
-        UsageError: There is no such way of counting.
+        ShapeError: On other shapes and where the two have no moment in common.
     """
-    if counting not in get_args(Counting):
-        raise UsageError(f"unknown counting '{counting}'; choose one of {', '.join(get_args(Counting))}")
-    valid = [score for score in scores if score.valid]
-    spreads = {}
-    for name in QUANTITIES:
-        counted = valid if counting == "scored" or name in DISTANCES else scores
-        spreads[name] = spread_of([getattr(score, name) for score in counted])
-    return PathSummary(len(scores), len(valid), spreads)
+    points, rows = _points_of(path), _points_of(truth)
+    times = np.asarray(times_s, np.float64)
+    if times.shape != (len(points),) or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+        raise ShapeError(f"{len(points)} points need as many rising times in seconds, got shape {times.shape}")
+    moments = np.arange(len(rows)) * dt_s
+    # Half a row of slack: frame rates such as 24 and 25 do not meet exactly at the end.
+    common = (moments >= times[0] - dt_s / 2) & (moments <= times[-1] + dt_s / 2)
+    if not common.any():
+        raise ShapeError(f"path ({times[0]:g} to {times[-1]:g} s) and truth (to {moments[-1]:g} s) never coincide")
+    there = np.stack([np.interp(moments[common], times, column) for column in points.T], axis=-1)
+    return float(np.linalg.norm(there - rows[common], axis=1).mean())
 
 
-def spread_of(values: Sequence[float]) -> ScoreSpread | None:
-    """Spread of values; None without any."""
-    if not values:
+@metric("path/arc_aligned_ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_OURS)
+def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
+    """Compute the mean distance of two paths at equal shares of their own lengths: shape, not pace.
+
+    They are compared at as many places as the longer list has points.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+
+    Returns:
+        Metres.
+
+    Raises:
+        ShapeError: Other shapes.
+    """
+    points, rows = _points_of(path), _points_of(truth)
+    shares = np.linspace(0, 1, max(len(points), len(rows)))
+    return float(np.linalg.norm(_at_shares(points, shares) - _at_shares(rows, shares), axis=1).mean())
+
+
+@metric("path/scale_free_ade", unit="1", better="lower", bounds=(0.0, 2.0), version=1, source=_OURS)
+def scale_free_ade(path: ArrayLike, truth: ArrayLike) -> float | None:
+    """Compute `arc_aligned_ade` of two paths of length 1 that begin at one place: shape and heading, not speed.
+
+    It is for models that divide speed away, and for paths of no known scale. A path without length stays at the start.
+
+    Args:
+        path: (n, 2), any unit.
+        truth: (T, 2) metres.
+
+    Returns:
+        Share of a path's length; None where the truth has no length.
+
+    Raises:
+        ShapeError: Other shapes.
+    """
+    points, rows = _points_of(path), _points_of(truth)
+    walked, asked = geometry.length(points), geometry.length(rows)
+    if asked == 0:
         return None
-    array = np.asarray(values, np.float64)
-    return ScoreSpread(
-        n=len(array),
-        mean=float(array.mean()),
-        median=float(np.median(array)),
-        std=float(array.std()),
-        min=float(array.min()),
-        max=float(array.max()),
-    )
+    return float(arc_aligned_ade((points - points[0]) / (walked or 1.0), (rows - rows[0]) / asked))
+
+
+@metric("path/end_heading_error", unit="rad", better="lower", bounds=(0.0, math.pi), version=1, source=_OURS)
+def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M) -> float | None:
+    """Compute the angle between the final directions of two paths.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+        over_m: Length at the end that gives the direction, metres.
+
+    Returns:
+        Radians; None where a path is shorter.
+
+    Raises:
+        ShapeError: Other shapes.
+    """
+    ways = [_last_way(_points_of(points), over_m) for points in (path, truth)]
+    if ways[0] is None or ways[1] is None:
+        return None
+    return min(abs(float(wrap_angle(ways[0] - ways[1]))), math.pi)
+
+
+@metric("path/length_ratio", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source=_OURS)
+def length_ratio(path: ArrayLike, truth: ArrayLike) -> float | None:
+    """Compute the length of a path over that of the truth.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+
+    Returns:
+        The ratio; None where nothing was walked.
+
+    Raises:
+        ShapeError: As `ade`.
+    """
+    walked = geometry.length(_points_of(truth))
+    return None if walked == 0 else geometry.length(_points_of(path)) / walked
+
+
+@metric("path/reach_half_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_OURS)
+def reach_half_metre(path: ArrayLike, truth: ArrayLike) -> float:
+    """Tell whether a path ends less than 0.5 m from the end of the truth.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+
+    Returns:
+        1 or 0.
+
+    Raises:
+        ShapeError: As `fde`.
+    """
+    return float(fde(path, truth) < 0.5)
+
+
+@metric("path/reach_metre", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source=_OURS)
+def reach_metre(path: ArrayLike, truth: ArrayLike) -> float:
+    """Tell whether a path ends less than 1 m from the end of the truth.
+
+    Args:
+        path: (n, 2) metres.
+        truth: (T, 2) metres.
+
+    Returns:
+        1 or 0.
+
+    Raises:
+        ShapeError: As `fde`.
+    """
+    return float(fde(path, truth) < 1.0)
+
+
+def _at_shares(points: FloatArray, shares: FloatArray) -> FloatArray:
+    """Points (m, 2) after `shares` (m,) of the length of a path; its first point where it has no length."""
+    return geometry.at(points, shares * geometry.along(points)[-1])
+
+
+def _last_way(points: FloatArray, over_m: float) -> float | None:
+    """Direction in radians from `over_m` before the end of a path to its end."""
+    whole = geometry.length(points)
+    if whole < over_m:
+        return None
+    start = _at_shares(points, np.array([1 - over_m / whole]))[0]
+    dx, dy = points[-1] - start
+    return None if dx == dy == 0 else math.atan2(dy, dx)
+
+
+def _points_of(points: ArrayLike) -> FloatArray:
+    array = np.asarray(points, np.float64)
+    if array.ndim != 2 or array.shape[1:] != (2,) or len(array) == 0:
+        raise ShapeError(f"a path needs shape (n, 2) with n >= 1, metres in the plane, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ShapeError("the path has values that are not finite; drop or repair them first")
+    return array

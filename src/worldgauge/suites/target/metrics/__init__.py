@@ -1,1 +1,0 @@
-"""Metrics of Target-Bench: distances and scores of decoded paths."""

@@ -1,1 +1,0 @@
-"""Collected walks to named things."""
