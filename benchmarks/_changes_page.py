@@ -26,7 +26,7 @@ from benchmarks.changes import (
 )
 from worldgauge.core.video import Clip
 from worldgauge.engine.subjects import run_label
-from worldgauge.report.charts import svg
+from worldgauge.report import svg
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, CHART, STRIP = DOCS / "reactions.md", DOCS / "images" / "reactions.svg", DOCS / "images" / "reactions.jpg"

@@ -18,7 +18,7 @@ from support.served import MODELS, PYTHON
 from worldgauge.core.errors import UsageError
 from worldgauge.report import write_report
 from worldgauge.serving.isolation import check_no_secret
-from worldgauge.tools.bundle.bundle import write_bundles
+from worldgauge.tools.bundle import write_bundles
 from worldgauge.tools.viewer import Viewer
 
 AGENT = """

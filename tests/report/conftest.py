@@ -17,6 +17,11 @@ ERROR = "model '<b>x</b>' raised ValueError: <script>alert(1)</script> \"quoted\
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _toys(toyloop: None) -> None:
+    """Every test of a report has them; those of the viewer share only what they ask for."""
+
+
+@pytest.fixture(scope="session")
 def toyloop() -> Iterator[None]:
     suites.names()
     toys = {"toyloop": ToyLoop, "toyplans": ToyPlans, "toypaths": ToyPaths}

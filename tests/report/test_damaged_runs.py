@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from worldgauge.core.errors import RunError
-from worldgauge.report.loading import load_evidence, read_tasks
+from worldgauge.report.evidence import load_evidence, read_tasks
 from worldgauge.report.page import write_report
 
 

@@ -8,10 +8,9 @@ from report.test_compare import GOOD, LOW, POOR, evidence, freeze, run
 from report.toybench import ToyLoop
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.report import tables
-from worldgauge.report.charts.curves import SeriesStyle
-from worldgauge.report.compare import compare
+from worldgauge.report.compare import Verdict, compare, verdict
+from worldgauge.report.curves import SeriesStyle
 from worldgauge.report.evidence import ComparedRun, columns_by
-from worldgauge.report.verdict import Verdict, verdict
 from worldgauge.report.wording import Vocabulary
 
 LOOKS = {name: SeriesStyle(f"s{k}", f"k{k}", name) for k, name in enumerate("abc")}

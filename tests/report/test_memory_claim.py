@@ -9,9 +9,8 @@ import pytest
 
 from report.test_compare import GOOD, LOW, POOR, evidence, run
 from report.toybench import ToyLoop
-from worldgauge.report.compare import compare
+from worldgauge.report.compare import Verdict, compare, verdict
 from worldgauge.report.evidence import ComparedRun
-from worldgauge.report.verdict import Verdict, verdict
 from worldgauge.report.wording import Vocabulary
 
 FLOOR = ("hedge", "freeze")

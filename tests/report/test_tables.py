@@ -1,6 +1,6 @@
 from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
 from worldgauge.report import tables
-from worldgauge.report.charts.curves import SeriesStyle
+from worldgauge.report.curves import SeriesStyle
 from worldgauge.report.wording import column_name, listed, metric_name, number, p_value, plain, times
 
 LOOKS = {name: SeriesStyle(f"s{k}", f"k{k}", name, name == "truth") for k, name in enumerate(("truth", "a", "b"))}

@@ -9,7 +9,7 @@ import pytest
 
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.terminal.layout import Column, lay_out_numbers, lay_out_text, wrap
-from worldgauge.terminal.tables import headline, interval, number
+from worldgauge.terminal.output import headline, interval, number
 
 WIDTHS = range(40, 201, 8)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
-from worldgauge.terminal import tables as cli_tables
+from worldgauge.terminal import output as cli_tables
 
 COLUMNS = ("first", "third", "both")
 

@@ -12,7 +12,7 @@ import pytest
 from support.commands import command
 from support.places import ROOT
 from worldgauge.engine.sets import open_set
-from worldgauge.tools.data_sets.checking import versions_here
+from worldgauge.tools.data_sets import versions_here
 
 SCHEMAS = ROOT / "tests" / "vectors" / "every_eval_ever"
 SCHEMA_NAMES = ("eval.schema.json", "instance_level_eval.schema.json")

@@ -13,7 +13,7 @@ from worldgauge.terminal.options import FAILED, Csv, Json, resumable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from worldgauge.tools.demo.schedule import Demo, Part
+    from worldgauge.tools.demo import Demo, Part
 
 FOLDER = Path("worldgauge-demo")
 COLUMNS = ("suite", "title", "column", "subject", "n", "mean", "low", "high", "unit", "better")
@@ -36,9 +36,8 @@ def demo(
     It can be stopped at any moment; the same command continues it.
     """
     from worldgauge.terminal.output import form_of, print_csv, print_json
-    from worldgauge.tools.demo.index import commands_for_own_model, write_index
-    from worldgauge.tools.demo.live_view import DemoView
-    from worldgauge.tools.demo.schedule import open_demo, perform
+    from worldgauge.tools.demo import open_demo, perform
+    from worldgauge.tools.demo_view import DemoView, commands_for_own_model, write_index
 
     form = form_of(json, csv)
     processes = workers or len(os.sched_getaffinity(0))

@@ -12,9 +12,8 @@ from typing import Annotated, Literal
 import typer
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.terminal.options import FAILED, Csv, Json
-from worldgauge.terminal.result import print_result
-from worldgauge.tools.doctor.requirement import Requirement
+from worldgauge.terminal.options import FAILED, Csv, Json, print_result
+from worldgauge.tools.doctor import Requirement
 
 PARTS = ("minecraft",)
 WIDTH = 80
@@ -44,7 +43,7 @@ def doctor(
             raise UsageError("--server goes with: worldgauge doctor minecraft")
         found: Iterable[Requirement] = examine_installation()
     elif part in PARTS:
-        from worldgauge.tools.doctor.minecraft import examine
+        from worldgauge.tools.doctor_minecraft import examine
 
         found = examine(server)
     else:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from worldgauge.cli import suite_commands
 from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.terminal.commands import listed_kinds
 from worldgauge.terminal.options import FAILED, Csv, Json
 
 KINDS = {
@@ -20,7 +20,7 @@ KINDS = {
     "worlds": "worlds",
     "estimators": "perception",
     "decoders": "perception.decoders",
-    **suite_commands.listed_kinds(),
+    **listed_kinds(),
 }
 """What can be listed: name of the registry, and its module."""
 
@@ -36,14 +36,14 @@ def check_model(
     csv: Csv = False,
 ) -> None:
     """Check whether a model keeps every promise of the protocol. All checks run, and each violation is explained."""
-    from worldgauge.cli import check_model as cli_check
+    from worldgauge.cli import show
     from worldgauge.terminal.output import form_of
     from worldgauge.tools import check_model as conformance
 
     form = form_of(json, csv)
-    with cli_check.Checking() as progress:
+    with show.Checking() as progress:
         report = conformance.check_model(model, suite=suite, deadline_s=deadline, progress=progress)
-    if not cli_check.checked_model(report, form):
+    if not show.checked_model(report, form):
         raise typer.Exit(FAILED)
 
 

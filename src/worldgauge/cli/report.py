@@ -1,7 +1,8 @@
-"""What becomes of runs: `worldgauge report`, `replay`, `export`, and `bundle`, `verify`, `board` to publish them."""
+"""What becomes of runs: `report`, `replay`, `view` and `export`; `bundle`, `verify` and `board` publish them."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,7 @@ def replay(
     json: Json = False,
 ) -> None:
     """Write one episode of a run as a video: what the world model imagined next to what then happened."""
-    from worldgauge.report.films.replay import write_replay
+    from worldgauge.report.task_films import write_replay
     from worldgauge.terminal.output import written
 
     if out.suffix.lower() != ".mp4":
@@ -59,9 +60,8 @@ def export(
 ) -> None:
     """Write scores in the form that other tools read."""
     from worldgauge.cli import show
-    from worldgauge.tools.export import ExportNames
+    from worldgauge.tools.export import NOTE, ExportNames
     from worldgauge.tools.export import export as write
-    from worldgauge.tools.export.hub import NOTE
 
     show.exported(write(runs, out, to, ExportNames(model_id, dataset, by), task), json, NOTE if to == "hf" else "")
 
@@ -80,10 +80,9 @@ def bundle(
     json: Json = False,
 ) -> None:
     """Pack a run into one archive that anybody can check, with a digest of all that is in it."""
-    from worldgauge.terminal.output import print_json
+    from worldgauge.terminal.output import print_json, print_text
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.terminal.tables import print_text
-    from worldgauge.tools.bundle.bundle import About, write_bundles
+    from worldgauge.tools.bundle import About, write_bundles
 
     about = About(licence, int(parameters), link, by) if licence or parameters or link or by else None
     with ProgressBar() as bar:
@@ -134,7 +133,7 @@ def verify(
     from worldgauge.cli import show
     from worldgauge.terminal.output import print_json
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.tools.bundle.verify import verify as look_over
+    from worldgauge.tools.verify import verify as look_over
 
     with ProgressBar() as bar:
         found = look_over(
@@ -160,6 +159,27 @@ def board(
 ) -> None:
     """Make a leaderboard of bundles: a folder of pages that opens from disk and from any static host."""
     from worldgauge.cli import show
-    from worldgauge.tools.board.site import write_board
+    from worldgauge.tools.board import write_board
 
     show.board(write_board(folder, out), json)
+
+
+def view(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Run folder, or a folder with runs in it.")],
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Any but that of this machine needs the token of the link.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.", min=0, max=65535)] = 8600,
+    json: Json = False,
+) -> None:
+    """Show runs in a browser while they grow: progress, all films of a task in step, worst cases, blind votes."""
+    from worldgauge.terminal.output import print_json
+    from worldgauge.tools.viewer import Viewer
+
+    viewer = Viewer(folder, host, port)
+    if json:
+        print_json(link=viewer.link)
+    else:
+        print(f"{viewer.link}: open it in a browser; Ctrl-C ends it", flush=True)
+    with suppress(KeyboardInterrupt):
+        viewer.serve()

@@ -263,10 +263,9 @@ def questions(
     json: Json = False,
 ) -> None:
     """Write what a suite asks as files, for a model on any machine. Score its videos with: score SUITE --videos."""
-    from worldgauge.terminal.output import endings, print_json
+    from worldgauge.terminal.output import endings, print_json, print_text
+    from worldgauge.terminal.output import out as terminal
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.terminal.tables import out as terminal
-    from worldgauge.terminal.tables import print_text
     from worldgauge.tools.questions import write_questions
 
     with resumable(), ProgressBar() as bar:

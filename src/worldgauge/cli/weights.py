@@ -25,8 +25,7 @@ Some = Annotated[
 @app.command("list")
 def list_(json: Json = False, csv: Csv = False) -> None:
     """List all sets of weights: who needs them, their licence and size, and whether they are installed."""
-    from worldgauge.terminal.output import form_of, print_csv, print_json
-    from worldgauge.terminal.tables import out, print_listing
+    from worldgauge.terminal.output import form_of, out, print_csv, print_json, print_listing
     from worldgauge.weights import catalogue, standing, store_folder
 
     form = form_of(json, csv)

@@ -19,7 +19,7 @@ from worldgauge.core.image import Image
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import AnswerCard, AnswerView, Record, Task
-from worldgauge.report.charts.curves import SeriesStyle
+from worldgauge.report.curves import SeriesStyle
 from worldgauge.report.evidence import Evidence
 from worldgauge.worlds.blocks.mesh import UNITS, Mesh
 

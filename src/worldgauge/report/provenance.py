@@ -1,4 +1,4 @@
-"""How to repeat the runs of a report, and which tasks did not work."""
+"""How to repeat the runs of a report, which tasks did not work, and how accurate the segmenter is."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 from worldgauge.engine.result import TaskCounts
 from worldgauge.engine.sets import named_sets, set_cells
+from worldgauge.engine.suite.contract import Score, mean_of_known
 from worldgauge.report.evidence import Evidence
-from worldgauge.report.wording import listed
+from worldgauge.report.wording import listed, number
 
 BULKY = frozenset({"task_keys"})
 """Parts of run.json with a line a task: in the file, not on the page."""
@@ -134,3 +135,44 @@ def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
         yield prefix, ", ".join(str(v) for v in value)
     elif value not in (None, {}, []) and prefix.split(".")[0] not in BULKY:
         yield prefix, str(value)
+
+
+METRIC = "segmenter_accuracy"
+"""Share of the recording's pixels labelled as the exact masks do.
+
+Its facts: "iou" by category, "sgcs_against_exact" of the masks on the same frames.
+"""
+
+
+def describe_accuracy(evidence: Evidence) -> str:
+    """One sentence on the segmenter's accuracy, as means over trajectories. Empty where it was not measured."""
+    scores = list(_scores(evidence))
+    share = mean_of_known(score.value for score in scores)
+    if share is None:
+        return ""
+    against = mean_of_known(score.facts.get("sgcs_against_exact") for score in scores)
+    tail = f" (SGCS of its masks against exact ones: {number(against, digits=2)})" if against is not None else ""
+    return f"The segmenter labels {100 * share:.0f} % of the recording's pixels as the exact masks do{tail}."
+
+
+def describe_categories(evidence: Evidence) -> str:
+    """Mean IoU of every category that occurs, best first; empty where it was not measured."""
+    found: dict[str, list[float]] = {}
+    for score in _scores(evidence):
+        iou: dict[str, Any] = score.facts.get("iou") or {}
+        for category, value in iou.items():
+            if value is not None:
+                found.setdefault(category, []).append(value)
+    means = sorted(((mean_of_known(values) or 0.0, category) for category, values in found.items()), reverse=True)
+    listed = ", ".join(f"{category} {number(mean, digits=2)}" for mean, category in means)
+    return f"Overlap (IoU) of its masks with the exact ones by category: {listed}." if listed else ""
+
+
+def _scores(evidence: Evidence) -> Iterator[Score]:
+    """One score a trajectory: it is of the recording, so the same for every subject."""
+    seen = set()
+    for run in evidence.runs:
+        for task, score in run.by_metric.get(METRIC, {}).items():
+            if score.value is not None and task not in seen:
+                seen.add(task)
+                yield score

@@ -10,9 +10,8 @@ from markupsafe import Markup
 
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.contract import Table
-from worldgauge.report import tables
-from worldgauge.report.charts import svg
-from worldgauge.report.charts.curves import SeriesStyle
+from worldgauge.report import svg, tables
+from worldgauge.report.curves import SeriesStyle
 from worldgauge.report.page import asset, environment
 
 

@@ -15,8 +15,8 @@ from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.report.task_cards import _terms
 from worldgauge.tools.doctor import AbsentError, check_scans
 from worldgauge.worlds.scan import Scan, prepared, sources
-from worldgauge.worlds.scan.collecting import scan_scenes, split_of, told_of
 from worldgauge.worlds.scan.semantics import Name, hm3d_table, house_table
+from worldgauge.worlds.scan.sources import scan_scenes, split_of, told_of
 
 FILE = Path("names.txt")
 HEADER = "HM3D Semantic Annotations\n"

@@ -1,1 +1,0 @@
-"""What `import worldgauge` offers: runs whose results show themselves, in a script and in a notebook."""

@@ -1,1 +1,0 @@
-"""Charts of a report as inline SVG."""

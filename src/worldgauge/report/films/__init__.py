@@ -1,1 +1,0 @@
-"""Films, maps and stills of a report's tasks."""

@@ -1,1 +1,0 @@
-"""A leaderboard as a folder of pages, from bundles and runs."""

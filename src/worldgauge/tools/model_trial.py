@@ -1,0 +1,451 @@
+"""The questions that a model is tried with, its answers, and what a check of them consists of."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.errors import NotApplicableError, SubjectError, WorldgaugeError
+from worldgauge.core.model import RolloutRequest, WorldModel, fitted
+from worldgauge.engine.suite.base import suites
+from worldgauge.engine.suite.contract import Stopwatch
+from worldgauge.engine.suite.trial_questions import TrialQuestions
+from worldgauge.engine.workers.worker import Progress, one_line
+
+CONTEXT, HORIZON, SEED = 24, 8, 7
+LONG_HORIZON, LONG_S = 100, 60.0
+
+_MAX_EMPTY = 20
+_PLACE = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
+_OURS = Path(__file__).parents[1]
+
+
+class ModelAnswer:
+    """The answer to one question while it arrives: every chunk, and its copy from the moment when it came.
+
+    Attributes:
+        error: The model's exception in one line that begins with a verb.
+        went_on: Whether more came after the last frame that was asked for.
+        speed: Measures the answer as a run does; it counts when the answer has ended.
+    """
+
+    def __init__(self, model: WorldModel, request: RolloutRequest, report: Progress, *, keep: bool = True) -> None:
+        """Begin a question.
+
+        Args:
+            model: The model.
+            request: The question.
+            report: Called with the number of frames so far and the horizon.
+            keep: Whether frames are kept. False keeps only their shapes.
+        """
+        self.request = request
+        self.chunks: list[Any] = []
+        self.copies: list[NDArray[Any] | None] = []
+        self.error: str | None = None
+        self.went_on = False
+        self.speed = Stopwatch()
+        self._report = report
+        self._control = model.spec.control
+        self._keep = keep
+        self._before = _contents(request)
+        self._chunks = self.speed.timed(model, self._answers(model), _frames_in)
+
+    def step(self) -> bool:
+        """Take one chunk. Returns False when there is nothing more to take."""
+        try:
+            chunk = next(self._chunks)
+            self._report(self.count, self.request.horizon)
+        except StopIteration:
+            return False
+        except NotApplicableError:
+            raise
+        except (Exception, SystemExit) as error:
+            verb = "failed:" if isinstance(error, WorldgaugeError) else "raised"
+            self.error = f"{verb} {one_line(error)} (after {frames_in_words(self.count)}{_place(error)})"
+            return False
+        array = array_of(chunk)
+        if self.count >= self.request.horizon and not (array is not None and array.size == 0):
+            self.went_on = True
+            return False
+        if self._keep:
+            self.chunks.append(chunk)
+            self.copies.append(None if array is None else array.copy())
+        else:  # an array of one shared zero takes no memory
+            self.copies.append(None if array is None else np.broadcast_to(np.uint8(0), array.shape))
+        return not _all_empty(self.copies[-_MAX_EMPTY:])
+
+    def drop(self) -> None:
+        """Abandon the rest of the answer, like a run that is stopped."""
+        self._chunks.close()
+
+    @property
+    def frames(self) -> list[NDArray[Any]]:
+        """The frames as they were when they came, in any form. Chunks that are not numeric are left out."""
+        return frames_of(self.copies)
+
+    @property
+    def count(self) -> int:
+        """Number of frames so far. A chunk without four axes counts as one."""
+        return sum(map(_frames_in, self.copies))
+
+    @property
+    def touched(self) -> list[str]:
+        """Parts of the request that the model has changed."""
+        after = _contents(self.request)
+        return [name for name, before in self._before.items() if not np.array_equal(before, after[name])]
+
+    @property
+    def described(self) -> str:
+        """The question in words."""
+        request = self.request
+        how = "a camera path" if self._control == "camera" else self._control
+        width, height = request.frame_size
+        return (
+            f"{frames_in_words(request.horizon)} of {width}x{height} "
+            f"after {frames_in_words(len(request.context))} of context, "
+            f"driven by {how}, seed {request.seed}"
+        )
+
+    def _answers(self, model: WorldModel) -> Generator[Any]:
+        """A generator, so that what `rollout` does before its first chunk is timed and caught as well."""
+        chunks: Any = model.rollout(self.request)
+        if chunks is None:
+            raise SubjectError("rollout returned None; yield chunks of frames, or return a list of them")
+        yield from chunks
+
+
+class Trial:
+    """A model and its answers, in one process, for one check after another.
+
+    Args:
+        model: The model.
+        suite: Name of the suite in whose form it is asked.
+        questions: The questions of that suite.
+        deadline_s: Seconds without a chunk after which the model has failed, for models that cannot be stopped from
+            outside.
+    """
+
+    def __init__(
+        self, model: WorldModel, suite: str, questions: TrialQuestions, deadline_s: float | None = None
+    ) -> None:
+        self.model = model
+        self.suite = suite
+        self.questions = questions
+        self.start, self.other_start = questions.starts
+        self.longest_horizon = questions.frames - self.start
+        self.spec = model.spec
+        self._deadline_s = deadline_s
+        self._kept: dict[str, ModelAnswer] = {}
+        self.begin(lambda done, total: None)
+
+    def begin(self, report: Progress) -> None:
+        """Begin a check. Its questions and measurements are collected in `asked` and `measured`."""
+        self.asked: list[str] = []
+        self.measured: dict[str, Any] = {}
+        self._report = report
+        self._alive = time.monotonic()
+
+    def question(self, **changed: Any) -> RolloutRequest:
+        """A question to this model: the plain one, but for what is `changed` (`TrialQuestions.question`).
+
+        It has lengths that the model declares. `alter`, among what is changed, makes another request of it.
+
+        Raises:
+            NotApplicableError: For models that draw another kind of image than the suite has, or know other actions.
+        """
+        if self.spec.view not in self.questions.sizes:
+            having = [name for name, other in trial_questions().items() if self.spec.view in other.sizes]
+            raise NotApplicableError(
+                f"it draws {self.spec.view}s, and those of {self.suite} are none; "
+                f"check it with --suite {' or '.join(having)}"
+            )
+        plain = {"start": self.start, "context": CONTEXT, "horizon": HORIZON, "seed": SEED}
+        alter = changed.pop("alter", None)
+        request = self.questions.question(self.spec, **{**plain, **changed})
+        return fitted(request if alter is None else alter(request), self.spec)
+
+    def begin_answer(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
+        """Begin a question (see `question`). The caller takes the chunks."""
+        asked = ModelAnswer(self.model, self.question(**question), self._heard, keep=keep)
+        self.asked.append(asked.described)
+        self._heard(0, 0)
+        return asked
+
+    def ask(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
+        """The complete answer to a question (see `question`)."""
+        asked = self.begin_answer(keep=keep, **question)
+        while asked.step():
+            pass
+        asked.drop()
+        return asked
+
+    def plain(self) -> ModelAnswer:
+        """The answer to the plain question. It is asked once, as the first question to the model in this process.
+
+        Raises:
+            SubjectError: When there is no answer.
+        """
+        plain = self._once("plain")
+        if plain.error is not None or not plain.copies:
+            raise SubjectError(f"It {plain.error}." if plain.error else "It gave no frame at all.")
+        return plain
+
+    def long(self) -> ModelAnswer:
+        """The answer to a long question at the size of the suite's recordings, asked once: 100 frames or a minute."""
+        plain = self.plain()
+        small, standard = self.questions.sizes[self.spec.view]
+        size = None if self.spec.frame_size else standard
+        larger = 1.0 if size is None else math.prod(standard) / math.prod(small)
+        seconds = (plain.speed.plain() or {"seconds": 0.0})["seconds"]
+        affordable = int(LONG_S * plain.count / max(seconds * larger, 1e-6))
+        horizon = max(2 * HORIZON, min(LONG_HORIZON, affordable))
+        return self._once("long", horizon=horizon, size=size, keep=False)
+
+    def _once(self, name: str, **question: Any) -> ModelAnswer:
+        if name in self._kept:
+            self.asked.append(self._kept[name].described)
+        else:
+            self._kept[name] = self.ask(**question)
+        return self._kept[name]
+
+    def _heard(self, done: int, total: int) -> None:
+        waited, self._alive = time.monotonic() - self._alive, time.monotonic()
+        if total and self._deadline_s is not None and waited > self._deadline_s:
+            raise SubjectError(f"it gave nothing for {waited:.0f} s, and {self._deadline_s:g} s are allowed")
+        self._report(done, total)
+
+
+def trial_questions() -> dict[str, TrialQuestions]:
+    """Questions of every suite that has some without a data set, by its name."""
+    offered = {entry.name: entry.load().trial_questions() for entry in suites}
+    return {name: questions for name, questions in offered.items() if questions is not None}
+
+
+def frames_of(chunks: Iterable[Any]) -> list[NDArray[Any]]:
+    """All frames of some chunks. A chunk without four axes counts as one frame."""
+    arrays = [array for array in map(array_of, chunks) if array is not None]
+    return [frame for array in arrays for frame in (array if array.ndim == 4 else [array])]
+
+
+def array_of(chunk: Any) -> NDArray[Any] | None:
+    """A chunk as a numeric array.
+
+    Args:
+        chunk: What the model gave.
+
+    Returns:
+        The array. Zeros of the same shape where the chunk has a shape but cannot be read, such as a tensor on a GPU.
+        None
+        where it cannot be an array.
+    """
+    try:
+        array = np.asarray(chunk)
+    except Exception:  # whatever a foreign type raises
+        shape = getattr(chunk, "shape", None)
+        return None if shape is None else np.broadcast_to(np.uint8(0), tuple(shape))
+    return array if array.dtype.kind in "biuf" else None
+
+
+def frames_in_words(frames: int) -> str:
+    """A number of frames in words."""
+    return "1 frame" if frames == 1 else f"{frames} frames"
+
+
+def _frames_in(chunk: Any) -> int:
+    """Number of frames of a chunk: 1 where it has not four axes."""
+    array = array_of(chunk)
+    return len(array) if array is not None and array.ndim == 4 else 1
+
+
+def _contents(request: RolloutRequest) -> dict[str, NDArray[Any]]:
+    """Copies of all arrays that a model could write to."""
+    context = request.context
+    parts: dict[str, NDArray[Any]] = {
+        "the context frames": context.clip.to_array(),
+        "the context poses": context.poses.copy(),
+        "the context actions": context.actions.values.copy(),
+    }
+    if request.actions is not None:
+        parts["the future actions"] = request.actions.values.copy()
+    if request.poses is not None:
+        parts["the future poses"] = request.poses.copy()
+    return parts
+
+
+def _place(error: BaseException) -> str:
+    """Place in the model's own code where an error was raised. Empty when it is not known."""
+    notes = _PLACE.findall("\n".join(getattr(error, "__notes__", ())))  # by a model's own process
+    lines = notes or [(each.filename, each.lineno, each.name) for each in traceback.extract_tb(error.__traceback__)]
+    own = [(Path(file), line, function) for file, line, function in lines if not _is_library(Path(file))]
+    if not own:
+        return ""
+    file, line, function = own[-1]
+    return f"; {file.name}, line {line}, in {function}"
+
+
+def _is_library(file: Path) -> bool:
+    return file.is_relative_to(_OURS) or file.name == "worldgauge_serve.py" or "site-packages" in file.parts
+
+
+def _all_empty(copies: list[NDArray[Any] | None]) -> bool:
+    """Whether so many chunks were empty that no frame is expected."""
+    return len(copies) == _MAX_EMPTY and all(copy is not None and copy.size == 0 for copy in copies)
+
+
+ROUNDING = 2
+"""Grey levels by which two answers may differ and still count as the same: sums on a graphics card vary by as much."""
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """One problem of a model.
+
+    Attributes:
+        explanation: What the model gave.
+        advice: What to do.
+        grave: Whether a promise is broken; otherwise it is a warning.
+    """
+
+    explanation: str
+    advice: str
+    grave: bool = True
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a model.
+
+    Attributes:
+        name: Name of the check.
+        question: What it checks, in plain words.
+        find: Runs the check and yields its findings.
+        after: Checks that must succeed first. This one is not run where one of them is violated or was not run.
+        grave: Whether a model that crashes or hangs in it has broken a promise.
+    """
+
+    name: str
+    question: str
+    find: Callable[[Trial], Iterator[CheckFinding]]
+    after: tuple[str, ...]
+    grave: bool
+
+
+def check(
+    question: str, *, after: tuple[str, ...] = ("answers",), grave: bool = True
+) -> Callable[[Callable[[Trial], Iterator[CheckFinding]]], Check]:
+    """Decorator that makes a check from a function.
+
+    Args:
+        question: What it checks, in plain words.
+        after: Checks that must succeed first.
+        grave: Whether a model that crashes or hangs in it has broken a promise.
+
+    Returns:
+        The decorator. The check has the function's name, with "-" for "_".
+    """
+    return lambda find: Check(find.__name__.replace("_", "-"), question, find, after, grave)
+
+
+def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
+    """Find problems with the form of an answer to a special question.
+
+    Args:
+        asked: Question and answer.
+        advice: What to do about it.
+    """
+    if asked.error is not None:
+        yield CheckFinding(f"Asked for {asked.described}, it {asked.error}.", advice)
+        return
+    yield from miscounted(asked, advice)
+    width, height = asked.request.frame_size
+    for found, times in Counter(frame.shape for frame in asked.frames).items():
+        if found != (height, width, 3):
+            yield CheckFinding(
+                f"Asked for frames ({height}, {width}, 3), it gave {frames_in_words(times)} of shape {found}.", advice
+            )
+
+
+def miscounted(asked: ModelAnswer, advice: str | None = None) -> Iterator[CheckFinding]:
+    """Find problems with the number of frames.
+
+    Args:
+        asked: Question and answer.
+        advice: Replaces the general advice.
+    """
+    wanted = asked.request.horizon
+    if asked.count < wanted:
+        ended = "stopped after" if asked.count else "gave nothing, not one of"
+        yield CheckFinding(
+            f"Asked for {frames_in_words(wanted)}, it {ended} {frames_in_words(asked.count or wanted)}.",
+            advice or "Go on until request.horizon frames are made; it is the number of steps of the future.",
+        )
+    elif asked.count > wanted or asked.went_on:
+        more = f"gave {asked.count}" if asked.count > wanted else "went on after them"
+        yield CheckFinding(
+            f"Asked for {frames_in_words(wanted)}, it {more}.",
+            advice or "Stop at request.horizon frames: cut the last chunk to chunk[: request.horizon - done].",
+        )
+
+
+def changed(first: ModelAnswer, again: ModelAnswer, when: str, *, grave: bool = True) -> Iterator[CheckFinding]:
+    """Find differences between two answers to the same question. Those within ROUNDING do not count.
+
+    Args:
+        first: The first answer.
+        again: The second one.
+        when: What happened in between.
+        grave: The finding fails the check.
+    """
+    advice = "Keep no state between calls of rollout: make caches, generators and hidden states inside it each time."
+    if again.error is not None:
+        yield CheckFinding(f"{when}, the same question {again.error}.", advice, grave)
+    elif (found := difference(first.frames, again.frames)) and not found.small:
+        yield CheckFinding(f"{when}, for the same question {found.words}.", advice, grave)
+
+
+class Difference(NamedTuple):
+    """Difference between two answers.
+
+    Attributes:
+        words: The difference in words.
+        small: Whether it is no more than ROUNDING.
+    """
+
+    words: str
+    small: bool
+
+
+def difference(first: Sequence[NDArray[Any]], again: Sequence[NDArray[Any]]) -> Difference | None:
+    """Compare the frames of two answers.
+
+    Args:
+        first: Frames (H, W, 3).
+        again: Frames of the second answer.
+
+    Returns:
+        The difference; None when they are equal.
+    """
+    if len(first) != len(again):
+        return Difference(f"it gave {frames_in_words(len(again))} instead of {len(first)}", False)
+    worst, differing = 0.0, []
+    for at, (one, two) in enumerate(zip(first, again, strict=True)):
+        if one.shape != two.shape or one.dtype != two.dtype:
+            return Difference(f"frame {at} is {two.dtype} {two.shape} instead of {one.dtype} {one.shape}", False)
+        if not np.array_equal(one, two, equal_nan=one.dtype.kind == "f"):
+            differing.append(at)
+            worst = max(worst, float(np.nanmax(np.abs(one.astype(float) - two.astype(float)))))
+    if not differing:
+        return None
+    rounding = ROUNDING / 255 if first[0].dtype.kind == "f" else ROUNDING
+    words = f"{len(differing)} of {frames_in_words(len(first))} differed (first: {differing[0]}), by up to {worst:.3g}"
+    return Difference(words, worst <= rounding)
