@@ -14,13 +14,13 @@ import numpy as np
 
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds._export_meshes import home_patches
-from worldgauge.worlds.export import Patch, write_glb
+from worldgauge.worlds._glb import Patch, write_glb
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.scan.floors.heightfield import heightfield_of
+from worldgauge.worlds.scan.camera import render
+from worldgauge.worlds.scan.clusters import Scene, scene_of
+from worldgauge.worlds.scan.heightfield import heightfield_of
 from worldgauge.worlds.scan.prepared import Reading, prepare
 from worldgauge.worlds.scan.readers import read_mesh
-from worldgauge.worlds.scan.rendering.camera import render
-from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
 from worldgauge.worlds.walking.geodesic import Geodesic
 
 GOAL_MS = 30.0
@@ -224,7 +224,7 @@ def _private_mb(path: Path) -> float:
     """Memory of a worker that nobody shares, after it drew 13 views of a prepared scan."""
     code = (
         "import sys, pathlib; from worldgauge.worlds.scan.prepared import *\n"
-        "from worldgauge.worlds.scan.rendering.camera import render; from worldgauge.core.geometry import *\n"
+        "from worldgauge.worlds.scan.camera import render; from worldgauge.core.geometry import *\n"
         f"scene = prepare(pathlib.Path({str(path)!r}), Reading()).scene\n"
         "camera = Camera.from_horizontal_fov(640, 360, 90)\n"
         "for n in range(13): render(scene, pose_from_yaw_pitch([2.0, 2.0, 1.2], n), camera)\n"

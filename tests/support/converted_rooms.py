@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from support.scan_room import write_example
-from worldgauge.worlds.scan.readers._document import Document
+from worldgauge.worlds.scan._document import Document
 
 
 def convert(node: Path, out: Path) -> None:

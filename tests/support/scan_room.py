@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from worldgauge.worlds._export_meshes import home_patches
-from worldgauge.worlds.export import write_glb
+from worldgauge.worlds._glb import write_glb
 from worldgauge.worlds.indoor.boxes import Box, Boxes, Paint
 from worldgauge.worlds.indoor.camera import BoxScene
 

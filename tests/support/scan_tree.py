@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from support.places import TESTS
 from worldgauge.worlds._export_meshes import home_patches
-from worldgauge.worlds.export import Pages, Patch, write_glb
+from worldgauge.worlds._glb import Pages, Patch, write_glb
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.scan.mesh import ours
 

@@ -14,9 +14,10 @@ from support.glb import QUAD, Glb
 from support.places import TESTS
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.io import read_text
-from worldgauge.worlds.scan.floors.navmesh import NavMesh
+from worldgauge.worlds.scan import readers as replica
 from worldgauge.worlds.scan.mesh import Material, Mesh
-from worldgauge.worlds.scan.readers import read_mesh, replica
+from worldgauge.worlds.scan.navmesh import NavMesh
+from worldgauge.worlds.scan.readers import read_mesh
 from worldgauge.worlds.scan.semantics import hm3d_table, house_table
 
 VECTORS = TESTS / "vectors" / "scan"

@@ -13,8 +13,7 @@ import pytest
 
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.blocks.blueprint import Blueprint, base_name, material
-from worldgauge.worlds.blocks.structure_files import Limits, read_structure, write_nbt, write_schem
-from worldgauge.worlds.blocks.structure_palette import in_current_names
+from worldgauge.worlds.blocks.structure_files import Limits, in_current_names, read_structure, write_nbt, write_schem
 from worldgauge.worlds.blocks.views import flags_of
 from worldgauge.worlds.minecraft import names
 from worldgauge.worlds.minecraft.cells.cells import split_state, state_text

@@ -16,10 +16,9 @@ import numpy as np
 
 from worldgauge.core.errors import DataError, UsageError, WorldError
 from worldgauge.core.io import atomic_folder, digest_of, digest_of_file, dumps, read_json_object, write_file
-from worldgauge.worlds.scan.mesh import Mesh, Up
+from worldgauge.worlds.scan.clusters import Scene, scene_of
+from worldgauge.worlds.scan.mesh import Mesh, Up, cap_px
 from worldgauge.worlds.scan.readers import files_beside, read_mesh
-from worldgauge.worlds.scan.readers.images import cap_px
-from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
 
 VERSION = 2
 """Of the readers and kernels; another one prepares again, and another digest follows."""

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.io import read_text
+from worldgauge.worlds.scan.camera import texels_at, texels_met
+from worldgauge.worlds.scan.clusters import Scene, part_of
 from worldgauge.worlds.scan.mesh import Up
 from worldgauge.worlds.scan.prepared import Prepared, Reading, prepare
-from worldgauge.worlds.scan.rendering.camera import texels_at, texels_met
-from worldgauge.worlds.scan.rendering.clusters import Scene, part_of
 from worldgauge.worlds.walking.floor import Landmark
 
 _HM3D_HEADER = "HM3D Semantic Annotations"

@@ -5,7 +5,7 @@ import pytest
 
 from support.boxed_rooms import box, room
 from worldgauge.core.errors import WorldError
-from worldgauge.worlds.scan.floors.heightfield import heightfield_of
+from worldgauge.worlds.scan.heightfield import heightfield_of
 from worldgauge.worlds.walking.geodesic import Geodesic
 
 

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError, MissingExtraError, WorldError
-from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Material, Mesh, Up, Wrap, ours
-from worldgauge.worlds.scan.readers._document import (
+from worldgauge.worlds.scan._document import (
     MOST_ELEMENTS,
     Damaged,
     Document,
@@ -29,7 +28,19 @@ from worldgauge.worlds.scan.readers._document import (
     numbers,
     whole,
 )
-from worldgauge.worlds.scan.readers.images import cap_px, checks, decode_texture
+from worldgauge.worlds.scan.mesh import (
+    CLAMP,
+    MIRROR,
+    REPEAT,
+    Material,
+    Mesh,
+    Up,
+    Wrap,
+    cap_px,
+    checks,
+    decode_texture,
+    ours,
+)
 
 READ = frozenset(
     {

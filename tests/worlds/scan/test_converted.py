@@ -12,10 +12,10 @@ from support.scan_room import write_example
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.image import Image
 from worldgauge.worlds import View
-from worldgauge.worlds.scan.readers._document import Document
-from worldgauge.worlds.scan.readers.gltf import read_gltf
-from worldgauge.worlds.scan.rendering.camera import render
-from worldgauge.worlds.scan.rendering.clusters import scene_of
+from worldgauge.worlds.scan._document import Document
+from worldgauge.worlds.scan.camera import render
+from worldgauge.worlds.scan.clusters import scene_of
+from worldgauge.worlds.scan.gltf import read_gltf
 
 FOLDER = TESTS / "vectors" / "scan" / "converted"
 PACKAGES = {"meshopt": "meshoptimizer", "draco": "DracoPy", "basis": "opengl_basisu", "ktx2": "opengl_basisu"}

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import read_bytes
+from worldgauge.worlds.scan._document import MOST_BYTES, MOST_ELEMENTS, Damaged
 from worldgauge.worlds.scan.mesh import Material, Mesh, Up, ours
-from worldgauge.worlds.scan.readers._document import MOST_BYTES, MOST_ELEMENTS, Damaged
 
 _TYPES = {
     "char": "i1", "int8": "i1", "uchar": "u1", "uint8": "u1", "short": "i2", "int16": "i2", "ushort": "u2",

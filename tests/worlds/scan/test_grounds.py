@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from support.boxed_rooms import box, room
 from support.scan_tree import VECTORS, things, vectors
 from worldgauge.core.errors import ShapeError, WorldError
-from worldgauge.worlds.scan.floors.grounds import HeightfieldGround, NavMeshGround
-from worldgauge.worlds.scan.floors.heightfield import heightfield_of
-from worldgauge.worlds.scan.floors.navmesh import NavMesh
+from worldgauge.worlds.scan.grounds import HeightfieldGround, NavMeshGround
+from worldgauge.worlds.scan.heightfield import heightfield_of
 from worldgauge.worlds.scan.mesh import ours
-from worldgauge.worlds.walking.primitives import Primitive
-from worldgauge.worlds.walking.stance import Stance
+from worldgauge.worlds.scan.navmesh import NavMesh
+from worldgauge.worlds.walking.primitives import Primitive, Stance
 
 F = Primitive.FORWARD
 

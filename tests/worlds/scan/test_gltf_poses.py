@@ -9,10 +9,10 @@ from scipy.spatial.transform import Rotation
 
 from support.glb import QUAD, TRIANGLE, Glb, triangle
 from worldgauge.core.errors import DataError
+from worldgauge.worlds.scan.gltf import READ, read_gltf
 from worldgauge.worlds.scan.mesh import Mesh, theirs
-from worldgauge.worlds.scan.readers.gltf import READ, read_gltf
 
-CASES = Path(__file__).parents[3] / "cases"
+CASES = Path(__file__).parents[2] / "cases"
 RNG = np.random.default_rng(7)
 
 

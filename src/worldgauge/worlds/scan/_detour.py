@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.walking._heap import pop, push
+from worldgauge.worlds.walking._geodesic import pop, push
 
 MOST_CORNERS = 6
 _NEAR_M = (2.0, 4.0, 2.0)

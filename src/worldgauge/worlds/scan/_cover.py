@@ -4,16 +4,57 @@ With a, b, c the corners seen from the eye, a ray d meets the triangle where d.(
 0 or more. That holds for any camera with one centre, and needs no clipping. It leaves no gap between neighbours: both
 compute the same products for their common edge, with opposite sign. Numbers are float64, and no compiler may contract
 or reorder them.
+
+Compiling is what a first view waits for. Wrappers that nobody calls took a tenth of it, so each kind of kernel has only
+its own.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from worldgauge.worlds.scan.rendering._compiled import inlined, kernel, part
+_KERNEL: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_PART: dict[str, Any] = {**_KERNEL, "no_cpython_wrapper": True}
+
+kernel: Any = njit(**_KERNEL)
+"""What Python calls."""
+part: Any = njit(**_PART)
+"""What kernels call. Python cannot."""
+inlined: Any = njit(**{**_PART, "forceinline": True})
+"""A part that becomes a piece of each kernel that calls it."""
+
+
+def _fetch_ahead(_typing: Any, array: Any, place: Any) -> Any:
+    """Have the processor bring the line of memory that holds a number of an array, and go on without waiting.
+
+    Nothing is read, so any place will do.
+
+    Args:
+        array: A contiguous array.
+        place: Which of its numbers, counted through all its dimensions.
+    """
+
+    def built(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        # To be read, in the nearest cache, data.
+        builder.call(prefetch, [address, *(ir.Constant(number, one) for one in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, place), built
+
+
+fetch_ahead: Any = intrinsic(_fetch_ahead)
+
 
 NEAR_M = 0.01
 """Triangles are cut here when their extent in the picture is bounded."""

@@ -8,10 +8,10 @@ import pytest
 from support.opengl import OpenGl, context
 from support.scan_room import write_example
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
+from worldgauge.worlds.scan.camera import grid_of, render
+from worldgauge.worlds.scan.clusters import Scene, scene_of
+from worldgauge.worlds.scan.gltf import read_gltf
 from worldgauge.worlds.scan.mesh import Mesh
-from worldgauge.worlds.scan.readers.gltf import read_gltf
-from worldgauge.worlds.scan.rendering.camera import grid_of, render
-from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import pytest
 
 from support.glb import QUAD, TRIANGLE, Glb, triangle
 from worldgauge.core.errors import DataError
+from worldgauge.worlds.scan import gltf
+from worldgauge.worlds.scan.gltf import plain_name, read_gltf
 from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Mesh, ours
-from worldgauge.worlds.scan.readers import gltf
-from worldgauge.worlds.scan.readers.gltf import plain_name, read_gltf
 
 PICTURE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
 """RGB."""

@@ -11,9 +11,9 @@ import pytest
 from support.places import TESTS
 from worldgauge.core.errors import DataError, ShapeError, WorldgaugeError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.scan.floors import _detour
-from worldgauge.worlds.scan.floors.navmesh import NavMesh, surface_of
+from worldgauge.worlds.scan import _detour
 from worldgauge.worlds.scan.mesh import ours
+from worldgauge.worlds.scan.navmesh import NavMesh, surface_of
 
 FILE = TESTS / "vectors" / "scan" / "two_storeys.navmesh"
 VECTORS = json.loads(FILE.with_suffix(".json").read_text())

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds import worlds
+from worldgauge.worlds.scan._cover import wrapped
+from worldgauge.worlds.scan.camera import grid_of, render
+from worldgauge.worlds.scan.clusters import Scene, scene_of
 from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Material, Mesh
-from worldgauge.worlds.scan.rendering._cover import wrapped
-from worldgauge.worlds.scan.rendering.camera import grid_of, render
-from worldgauge.worlds.scan.rendering.clusters import Scene, scene_of
 
 CAMERA = Camera(640, 360, 320.0, 320.0, 320.0, 180.0)
 LOW, HIGH = np.zeros(3), np.array([4.0, 3.0, 2.5])

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.io import read_bytes
-from worldgauge.worlds.scan.floors import _detour
-from worldgauge.worlds.scan.floors._detour import MOST_CORNERS, Surface
+from worldgauge.worlds.scan import _detour
+from worldgauge.worlds.scan._detour import MOST_CORNERS, Surface
 
 Point = tuple[float, float, float]
 Triangle = tuple[tuple[int, int, int], tuple[bool, bool, bool]]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import DataError
-from worldgauge.worlds.scan.readers.ply import read_ply
+from worldgauge.worlds.scan.ply import read_ply
 
 HEADER = """ply
 format {form} 1.0
@@ -205,7 +205,7 @@ def test_colours_of_faces_after_other_lists_as_trimesh_reads_them(
     [("text_red_zero", (0, 128, 64)), ("ushort_colours", (255, 128, 1)), ("face_colours", (255, 0, 0))],
 )
 def test_files_of_others(name: str, right: tuple[int, int, int]) -> None:
-    mesh = read_ply(Path(__file__).parents[3] / f"cases/ply_{name}.ply")
+    mesh = read_ply(Path(__file__).parents[2] / f"cases/ply_{name}.ply")
     assert mesh.colours is not None
     assert set(map(tuple, mesh.colours.tolist())) == {(*right, 255)}
 

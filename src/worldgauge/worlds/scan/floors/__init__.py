@@ -1,1 +1,0 @@
-"""Where a walker can go in a scan: published navmeshes, and floors found in the mesh."""

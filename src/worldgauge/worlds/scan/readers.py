@@ -1,0 +1,307 @@
+"""Readers of scans by the endings of their files; and the layouts of ReplicaCAD, Replica and ScanNet++.
+
+Each gives a `Mesh`, or one line that names the file and the part. ReplicaCAD and Replica are read as habitat-sim
+57ee494 reads them; ScanNet++ as the tools of the data set describe it, since none of its files was at hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.core.episode import short
+from worldgauge.core.errors import DataError
+from worldgauge.core.io import check_inside, parse_json, read_bytes, read_json_object
+from worldgauge.worlds.scan.gltf import linked_files, plain_name, read_gltf
+from worldgauge.worlds.scan.mesh import Mesh, Up, joined, named, ours, theirs
+from worldgauge.worlds.scan.ply import read_ply
+
+ENDINGS = (".glb", ".gltf", ".ply")
+SCENE_ENDING = ".scene_instance.json"
+"""Of a file that lists the stage and the objects of a scene, as ReplicaCAD's do."""
+
+
+def read_mesh(path: Path, *, up: Up = "y") -> Mesh:
+    """Read a scan by the ending of its name, with the names of things that lie beside it.
+
+    Args:
+        path: A .glb, .gltf, .ply or .scene_instance.json file.
+        up: The axis that points up in it.
+
+    Returns:
+        Its triangles in our frame.
+
+    Raises:
+        DataError: The file is of another kind, damaged, or cannot be read.
+        WorldError: It needs a package that is not installed.
+    """
+    if path.suffix.lower() in (".glb", ".gltf"):
+        return read_gltf(path, up=up)
+    if path.suffix.lower() == ".ply":
+        mesh = read_ply(path, up=up)
+        beside = _tables(path)
+        if len(beside) == 1:
+            return with_replica_names(mesh, *beside)
+        return with_scannetpp_names(mesh, *beside) if beside else mesh
+    if path.name.endswith(SCENE_ENDING):
+        return read_scene_instance(path)
+    raise DataError(f"{path}: scans are .glb, .gltf, .ply or .scene_instance.json files")
+
+
+def files_beside(path: Path) -> tuple[Path, ...]:
+    """Files that `read_mesh` reads besides the one that is named, in a fixed order.
+
+    Args:
+        path: A file of a scan.
+
+    Raises:
+        DataError: The file names another one that is not there.
+    """
+    if path.suffix.lower() == ".gltf":
+        return linked_files(path)
+    if path.name.endswith(SCENE_ENDING):
+        return assets_of(path)
+    return _tables(path) if path.suffix.lower() == ".ply" else ()
+
+
+def _tables(path: Path) -> tuple[Path, ...]:
+    """Tables of names beside a PLY: one of Replica, two of ScanNet++."""
+    table = path.with_name(REPLICA_TABLE)
+    if path.name == "mesh_semantic.ply" and table.is_file():
+        return (table,)
+    both = tuple(path.with_name(name) for name in SCANNETPP_TABLES)
+    return both if all(one.is_file() for one in both) else ()
+
+
+_MOST_OBJECTS = 10_000
+
+
+def read_scene_instance(path: Path) -> Mesh:
+    """Read a scene: its stage, and its objects where they stand.
+
+    Args:
+        path: The `*.scene_instance.json`, in `configs/scenes` of the data set.
+
+    Returns:
+        Triangles in our frame. Things are the objects, named by their templates.
+
+    Raises:
+        DataError: A file is damaged or is not there; the message names it.
+        WorldError: One needs a package that is not installed.
+    """
+    content, root = read_json_object(path), _root(path)
+    parts = [(_asset(root, "stages", _template(content.get("stage_instance"), path, "stage_instance")), np.eye(4), "")]
+    for n, (one, where) in enumerate(_objects(content, path)):
+        template = _template(one, path, where)
+        asset = _asset(root, "objects", template)
+        parts.append((asset, _matrix(one, path, f"object_instances[{n}]"), _category(template)))
+    read: dict[Path, Mesh] = {}
+    meshes, names = [], []
+    for n, (asset, matrix, name) in enumerate(parts):
+        if asset not in read:
+            read[asset] = read_gltf(asset)
+        mesh = read[asset]
+        points = theirs(mesh.vertices, "y")
+        if n and _is_centred(content, n - 1):
+            points = points - (points.min(0) + points.max(0)) / 2
+        meshes.append((mesh, ours(points @ matrix[:3, :3].T + matrix[:3, 3], "y"), n))
+        names.append(name)
+    notes = ["articulated objects are left out"] if content.get("articulated_object_instances") else []
+    return joined(meshes, names, notes)
+
+
+def assets_of(path: Path) -> tuple[Path, ...]:
+    """Files that a scene is made of, each once, itself left out.
+
+    Raises:
+        DataError: As `read_scene_instance`.
+    """
+    content, root = read_json_object(path), _root(path)
+    stage = _asset(root, "stages", _template(content.get("stage_instance"), path, "stage_instance"))
+    objects = [_asset(root, "objects", _template(one, path, where)) for one, where in _objects(content, path)]
+    return tuple(dict.fromkeys([stage, *objects]))
+
+
+def _root(path: Path) -> Path:
+    """The folder of the data set: that which holds `configs`."""
+    return next((above.parent for above in path.resolve().parents if above.name == "configs"), path.resolve().parent)
+
+
+def _objects(content: dict[str, Any], path: Path) -> list[tuple[dict[str, Any], str]]:
+    listed = content.get("object_instances", [])
+    if not isinstance(listed, list) or len(listed) > _MOST_OBJECTS or not all(isinstance(one, dict) for one in listed):
+        raise DataError(f"{path}: object_instances is no list of at most {_MOST_OBJECTS} objects")
+    return [(one, f"object_instances[{n}]") for n, one in enumerate(listed)]
+
+
+def _template(one: Any, path: Path, where: str) -> str:
+    name = one.get("template_name") if isinstance(one, dict) else None
+    if not isinstance(name, str) or not name or len(name) > 200:
+        raise DataError(f"{path}: {where}: template_name is {short(name)}, not the name of a template")
+    return name
+
+
+def _asset(root: Path, kind: str, template: str) -> Path:
+    """The GLB of a template, as its config tells, else of its own name. Only files of the data set are read."""
+    name = template.split("/")[-1]
+    config = check_inside(root / "configs" / kind / f"{name}.{kind[:-1]}_config.json", root)
+    if config.is_file():
+        asset = read_json_object(config).get("render_asset")
+        if not isinstance(asset, str) or not asset.endswith((".glb", ".gltf")):
+            raise DataError(f"{config}: render_asset is {short(asset)}, not a .glb or .gltf file")
+        found = check_inside(config.parent / asset, root)
+    else:
+        found = check_inside(root / kind / f"{name}.glb", root)
+    if not found.is_file():
+        raise DataError(f"{found}: is not there; it is a part of the scene")
+    return found
+
+
+def _category(template: str) -> str:
+    return plain_name(template.split("/")[-1]).removeprefix("frl apartment ") or "object"
+
+
+def _is_centred(content: dict[str, Any], n: int) -> bool:
+    """Whether an object stands by the middle of its box instead of the origin of its file."""
+    own = content["object_instances"][n].get("translation_origin", content.get("translation_origin", ""))
+    return isinstance(own, str) and own.lower() == "com"
+
+
+def _matrix(one: dict[str, Any], path: Path, where: str) -> NDArray[np.float64]:
+    def numbers(key: str, default: list[float]) -> NDArray[np.float64]:
+        value = one.get(key, default)
+        fits = isinstance(value, list) and len(value) == len(default)
+        if not fits or not all(type(v) in (int, float) and abs(v) < 1e6 for v in value):
+            raise DataError(f"{path}: {where}: {key} is {short(value)}, not {len(default)} numbers")
+        return np.array(value, np.float64)
+
+    rotation = numbers("rotation", [1.0, 0.0, 0.0, 0.0])
+    length = float(np.sqrt((rotation * rotation).sum()))
+    if length < 1e-6:
+        raise DataError(f"{path}: {where}: rotation is zero")
+    w, x, y, z = rotation / length
+    scale = one.get("uniform_scale", 1.0)
+    if type(scale) not in (int, float) or not 0 < scale < 1e3:
+        raise DataError(f"{path}: {where}: uniform_scale is {short(scale)}, not a number from 0 to 1000")
+    matrix = np.eye(4)
+    matrix[:3, :3] = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    matrix[:3, :3] *= scale
+    matrix[:3, 3] = numbers("translation", [0.0, 0.0, 0.0])
+    return matrix
+
+
+REPLICA_TABLE = "info_semantic.json"
+_MOST_THINGS = 65_535
+
+
+def with_replica_names(mesh: Mesh, path: Path) -> Mesh:
+    """A mesh with the categories of its things.
+
+    Args:
+        mesh: The mesh, with their numbers.
+        path: The `info_semantic.json`: classes (id, name) and objects (id, class_id).
+
+    Returns:
+        The mesh; things that no object names keep category 0.
+
+    Raises:
+        DataError: The table is damaged; the message names the part.
+    """
+    content = read_json_object(path)
+    classes = {}
+    for n, one in enumerate(rows_of(content.get("classes"), path, "classes")):
+        name = one.get("name")
+        if not isinstance(name, str):
+            raise DataError(f"{path}: classes[{n}]: name is {short(name)}, not text")
+        classes[number_of(one, "id", path, f"classes[{n}]")] = name
+    things = {}
+    for n, one in enumerate(rows_of(content.get("objects"), path, "objects")):
+        kind = number_of(one, "class_id", path, f"objects[{n}]")
+        things[number_of(one, "id", path, f"objects[{n}]")] = classes.get(kind, "")
+    return named(mesh, {number: name for number, name in things.items() if 0 < number <= _MOST_THINGS})
+
+
+def rows_of(value: object, path: Path, where: str) -> list[dict[str, object]]:
+    """A list of objects of a table.
+
+    Raises:
+        DataError: It is something else.
+    """
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise DataError(f"{path}: {where} is no list of objects")
+    return value
+
+
+def number_of(row: dict[str, object], key: str, path: Path, where: str) -> int:
+    """A whole number of a row, -1 and more.
+
+    Raises:
+        DataError: It is something else.
+    """
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value < 2**31:
+        raise DataError(f"{path}: {where}: {key} is {short(value)}, not a whole number")
+    return value
+
+
+SCANNETPP_TABLES = "segments.json", "segments_anno.json"
+_MOST_BYTES = 2**30
+
+
+def with_scannetpp_names(mesh: Mesh, segments: Path, names: Path) -> Mesh:
+    """A mesh with its things: a triangle belongs to the thing of its first corner.
+
+    Args:
+        mesh: The mesh.
+        segments: The `segments.json`: segIndices, a number for each vertex.
+        names: The `segments_anno.json`: segGroups, each with objectId or id, label and segments.
+
+    Returns:
+        The mesh with instances and categories.
+
+    Raises:
+        DataError: A table is damaged, or that of another mesh; the message names the part.
+    """
+    content = _content(segments)
+    held = content.get("segIndices")
+    try:
+        segment = np.asarray(held, np.float64)
+    except (TypeError, ValueError):
+        segment = np.zeros(0)
+    if segment.shape != (len(mesh.vertices),) or not (np.abs(segment) < 2**31).all():
+        count = len(held) if isinstance(held, list) else short(held)
+        raise DataError(
+            f"{segments}: segIndices are {count}, not {len(mesh.vertices)} numbers, one a vertex of the mesh"
+        )
+    things: dict[int, str] = {}
+    number = np.zeros(len(mesh.vertices), np.uint16)
+    own = segment.astype(np.int64)
+    for n, group in enumerate(rows_of(_content(names).get("segGroups"), names, "segGroups")):
+        where = f"segGroups[{n}]"
+        key = "objectId" if "objectId" in group else "id"
+        thing, label, parts = number_of(group, key, names, where), group.get("label"), group.get("segments")
+        if not 0 <= thing <= _MOST_THINGS:
+            raise DataError(f"{names}: {where}: {key} is {thing}, not 0 to {_MOST_THINGS}")
+        if not isinstance(label, str) or not isinstance(parts, list) or not all(type(one) is int for one in parts):
+            raise DataError(f"{names}: {where}: it has no label, or no list of segments")
+        if thing == 0:
+            continue
+        things[thing] = label
+        number[np.isin(own, [one for one in parts if abs(one) < 2**31])] = thing
+    first = np.clip(mesh.triangles[:, 0], 0, len(number) - 1)
+    return named(replace(mesh, instance=number[first]), things)
+
+
+def _content(path: Path) -> dict[str, object]:
+    content = parse_json(read_bytes(path, _MOST_BYTES), str(path))
+    if not isinstance(content, dict):
+        raise DataError(f"{path}: it holds {short(content)}, not an object")
+    return content
