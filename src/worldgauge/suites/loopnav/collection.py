@@ -54,7 +54,7 @@ from worldgauge.worlds.minecraft.viewer import MOST_PIXELS
 from worldgauge.worlds.scan.sources import chosen
 from worldgauge.worlds.voxel.world import KINDS, VERTICAL_FOV_DEG
 from worldgauge.worlds.walking.floor import check_walkable
-from worldgauge.worlds.walking.sampling import Rule
+from worldgauge.worlds.walking.planner import Rule
 from worldgauge.worlds.walking.walk import LoopKind
 
 RANGES = (5, 15, 30, 50)
@@ -127,11 +127,7 @@ class LoopNavOptions:
 
     @property
     def game(self) -> Game | None:
-        """How the real game is used; None in an embedded world.
-
-        Raises:
-            UsageError: For options that do not fit together.
-        """
+        """How the real game is used; None in an embedded world."""
         given = {name: getattr(self, name) for name in ("mode", "server", "places", "pictures")}
         if self.world != "minecraft":
             if extra := [name for name, value in given.items() if value is not None]:
@@ -160,11 +156,7 @@ class LoopNavCollection(Collection):
             self.deadline_s = _GAME_DEADLINE_S
 
     def check_options(self) -> None:
-        """Check the options against what the game and its renderers can do.
-
-        Raises:
-            UsageError: For a sampling rule or a frame size that is not allowed there.
-        """
+        """Check the options against what the game and its renderers can do."""
         options = self.options
         check_walkable(options.world)
         if (options.world == "scan") != (options.scenes is not None):
@@ -249,10 +241,6 @@ class LoopNavCollection(Collection):
         """Make one trajectory. What is on disk already is walked again (cheap) but not rendered again.
 
         A walk on an external server is not repeated; `Made.discards` then counts those of this call only.
-
-        Args:
-            item: The trajectory.
-            progress: Reports progress.
         """
         args, game = item.args, self.options.game
         video, records = self._files(item)
@@ -309,12 +297,7 @@ class LoopNavCollection(Collection):
         return settings
 
     def write_manifest(self, worlds: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> None:
-        """Write the manifest in the format's own form. It names all modes in which the loops were walked.
-
-        Args:
-            worlds: Worlds by name.
-            settings: Settings of the collection.
-        """
+        """Write the manifest in the format's own form. It names all modes in which the loops were walked."""
         settings = dict(settings)
         if "discarded" in settings:
             settings["discarded"] = dict(sorted((self._discarded + Counter(settings["discarded"])).items()))
@@ -324,11 +307,7 @@ class LoopNavCollection(Collection):
         write_manifest(self.out, worlds, settings)
 
     def check_same(self) -> None:
-        """Check that world, server and pictures are the same as before. The mode may differ: ours give the same files.
-
-        Raises:
-            RunError: When one of them differs.
-        """
+        """Check that world, server and pictures are the same as before. The mode may differ: ours give the same files."""
         super().check_same()
         before = self.manifest()
         if before is not None:
@@ -336,12 +315,7 @@ class LoopNavCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Counts, lengths and shapes of loops next to the published ones.
-
-        Args:
-            root: Folder of the data.
-            decode: Also decode every video.
-        """
+        """Counts, lengths and shapes of loops next to the published ones."""
         return checking.check(root, decode=decode).report()
 
     def _files(self, item: Item) -> tuple[Path, Path]:
@@ -374,10 +348,7 @@ def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
     """File name MM-DD_HH-MM-SS of a trajectory: unique in a collection, and independent of its extent.
 
     Args:
-        settlement: Index of the place.
-        type: Form of the loop.
         radius: Range in blocks.
-        index: Number of the loop among those of this place, type and range.
     """
     place = (settlement * len(TYPES) + TYPES.index(type)) * (_MAX_RADIUS + 1) + radius
     moment = datetime(2025, 1, 1) + timedelta(seconds=place * _MAX_PER_COMBINATION + index)

@@ -76,21 +76,8 @@ def write_trajectory(
     The video is put in place first and the records last, so a trajectory with records is complete.
 
     Args:
-        root: Folder of the data.
-        location: Name of the place.
-        type: Form of the loop.
         radius: Range in blocks.
-        stamp: File name without suffix.
-        walk: T frames, our frame.
         frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB.
-        seed: Seed of the world; None when unknown.
-
-    Returns:
-        Path of the JSON file.
-
-    Raises:
-        DataError: When a name is not allowed in a path, the numbers of frames differ, or a file cannot be written,
-            such as on a full disk.
     """
     where = f"{type}/{location}/{radius}/{stamp}"
     folder = Path(root) / check_name(type, where) / check_name(location, where) / str(int(radius))
@@ -113,16 +100,7 @@ def write_trajectory(
 
 
 def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Mapping[str, Any]) -> Path:
-    """Record the world of every location; locations that the folder already has are kept.
-
-    Args:
-        root: Folder of the data.
-        locations: World by location.
-        settings: How the data were collected, plain JSON values.
-
-    Raises:
-        DataError: When a location is already there with another world, or the file cannot be written.
-    """
+    """Record the world of every location; locations that the folder already has are kept."""
     known = _recorded(root)
     for name, facts in locations.items():
         if known.get(check_name(name, "manifest"), facts) != facts:
@@ -140,11 +118,7 @@ def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Ma
 
 
 def worlds_of(root: Path) -> dict[str, WorldFacts]:
-    """World of every location, from the manifest; empty for published data, which have none.
-
-    Raises:
-        DataError: When the manifest is not one of ours; names the field.
-    """
+    """World of every location, from the manifest; empty for published data, which have none."""
     return {name: located(facts, Path(root)) for name, facts in _recorded(root).items()}
 
 
@@ -321,13 +295,6 @@ def discover(root: Path) -> list[Trajectory]:
 
     What was learned from unchanged files (same stamp) comes from an index file in `root`, or from the
     user's cache when `root` cannot be written. A file that cannot be read makes its trajectory invalid.
-
-    Args:
-        root: Folder with <type>/<location>/<range>/ or, as in the evaluation scripts, <type>/<range>/<location>/;
-            either may also lie in `root`/test_data.
-
-    Raises:
-        DataError: When there is no such folder, a name is not allowed in an id, or one id is in both layouts.
     """
     root = Path(root)
     if not root.is_dir():
@@ -356,11 +323,7 @@ def discover(root: Path) -> list[Trajectory]:
 
 
 def find(root: Path, id: str) -> Trajectory | None:
-    """One trajectory of a folder by its id; no other is read. None where there is none.
-
-    Raises:
-        DataError: When there is no such folder, or a part of the id cannot be a name.
-    """
+    """One trajectory of a folder by its id; no other is read. None where there is none."""
     parts = [check_name(part, id) for part in id.split("/")]
     kind = next((kind for kind in TYPES if kind == parts[0]), None)
     if kind is not None and len(parts) == 4 and parts[2].isdecimal():
@@ -379,14 +342,6 @@ def load(trajectory: Trajectory, world: WorldFacts | None = None, pictures: str 
 
     Row t of the actions is (forward, jump) of record t and the camera change of record t + 1: a record
     holds the turn that led to it and the keys that act on the next one.
-
-    Args:
-        trajectory: A valid trajectory.
-        world: The world it shows, if known.
-        pictures: Who drew the frames (`pictures_of`).
-
-    Raises:
-        DataError: When a file cannot be read, or the two files disagree on the number of frames.
     """
     records = read_records(trajectory.records)
     clip = Clip.open(trajectory.video)
@@ -421,13 +376,6 @@ def fingerprint_of(trajectory: Trajectory, world: WorldFacts | None) -> str:
 
     The same recording with another world, or with none, is another task: references and labels are made from the world.
     The digest covers the content of the world's files, not where they lie.
-
-    Args:
-        trajectory: The recording.
-        world: The world, as `load` takes it.
-
-    Returns:
-        SHA-256 in hexadecimal.
     """
     facts = None if world is None else [world.name, _without_files(world), world.digest]
     text = json.dumps([trajectory.fingerprint, facts], sort_keys=True, allow_nan=False)
@@ -435,26 +383,13 @@ def fingerprint_of(trajectory: Trajectory, world: WorldFacts | None) -> str:
 
 
 def aligned_actions(walk: Walk) -> Actions:
-    """Actions of a walk: keys of frame t and camera change of frame t + 1 drive frame t to t + 1.
-
-    Returns:
-        T - 1 rows of 4.
-    """
+    """Actions of a walk: keys of frame t and camera change of frame t + 1 drive frame t to t + 1."""
     columns = [walk.forward[:-1], walk.jump[:-1], walk.camera[1:, 0], walk.camera[1:, 1]]
     return Actions(LOOP_WALK, np.stack(columns, axis=-1).astype(np.float32))
 
 
 def select(trajectories: Iterable[Trajectory], rule: Selection = "all") -> list[Trajectory]:
-    """The trajectories that `rule` evaluates, in the order given. Invalid ones are kept, for the caller to count.
-
-    Args:
-        trajectories: Those found.
-        rule: "all", or "paper": per type and range the first three, by file name, of each village with
-            index 20 (specification section 2.5).
-
-    Raises:
-        UsageError: For an unknown rule.
-    """
+    """The trajectories that `rule` evaluates, in the order given. Invalid ones are kept, for the caller to count."""
     if rule == "all":
         return list(trajectories)
     if rule != "paper":

@@ -113,15 +113,7 @@ class LoopStatistics:
 
 
 def check(root: Path, *, decode: bool = False) -> LoopStatistics:
-    """Statistics and findings of a folder. What was indexed is not read again.
-
-    Args:
-        root: Folder of the data.
-        decode: Also decode every video once (about 400 frames a second) and report the decoder's complaints.
-
-    Raises:
-        DataError: When there is no such folder, or a name in it is not allowed in an id.
-    """
+    """Statistics and findings of a folder. What was indexed is not read again."""
     trajectories = discover(root)
     valid = [_Measured(t, t.measures) for t in trajectories if t.invalid is None and t.measures is not None]
     findings = sorted(

@@ -96,21 +96,12 @@ class Record:
 
 
 def read_records(path: Path) -> list[Record]:
-    """All records of a JSON file, in order.
-
-    Raises:
-        DataError: When something is missing, of another type, not finite or beyond the limits. Names the file, the
-            record and the field.
-    """
+    """All records of a JSON file, in order."""
     return parse_records(read_bytes(path), str(path))
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole content of a file.
-
-    Raises:
-        DataError: When the file cannot be read, or passes the size limit (checked before reading).
-    """
+    """The whole content of a file."""
     try:
         size = path.stat().st_size
         if size > MAX_JSON_BYTES:
@@ -121,15 +112,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse_records(data: bytes, where: str) -> list[Record]:
-    """Records in the content of a JSON file.
-
-    Args:
-        data: Bytes of the file.
-        where: Name of the file in errors.
-
-    Raises:
-        DataError: When the content is not a list of valid records, or too long.
-    """
+    """Records in the content of a JSON file."""
     rows = parse_json(data, where)
     if not isinstance(rows, list):
         raise DataError(f"{where}: expected a list with one object a frame, got {_kind(rows)}")
@@ -144,8 +127,6 @@ def walk_of(records: Sequence[Record], kind: LoopKind, radius: int) -> Walk:
     Positions: (x, y, z) -> (x, -z, y). Yaw: + pi/2. Block (x, y, z) -> cell (x, -z - 1, y).
 
     Args:
-        records: Frames in order, game frame.
-        kind: Form of the loop.
         radius: Range in blocks.
     """
     return Walk(
@@ -303,10 +284,6 @@ def return_index(start: tuple[float, float], goals: Sequence[Goal | None]) -> in
 
     Args:
         start: First position (x, z), blocks, game frame.
-        goals: Goal of every record; None where it has none.
-
-    Returns:
-        Index of the last record whose goal is away from `start`; None when there is none.
     """
     away = [i for i, goal in enumerate(goals) if goal is not None and is_away(start, goal)]
     return away[-1] if away else None
@@ -349,7 +326,6 @@ def is_away(start: tuple[float, float], goal: Goal) -> bool:
 
     Args:
         start: (x, z) in the game's frame, metres.
-        goal: The goal.
     """
     return abs(goal.x - start[0]) > AWAY_M or abs(goal.z - start[1]) > AWAY_M
 
@@ -388,7 +364,6 @@ def measure(walk: Walk, split: int | None) -> Measures:
     """Measure a walk.
 
     Args:
-        walk: At least one frame.
         split: First frame of its way back; None when it has none.
     """
     xy = walk.positions[:, :2]
@@ -445,10 +420,6 @@ def judge(records: Sequence[Record], measures: Measures, *, kind: str, location:
     """Apply the validity filters of the release, and ours.
 
     Args:
-        records: At least one.
-        measures: Numbers of the walk.
-        kind: Type by its folder.
-        location: Place by its folder.
         radius: Range by its folder, blocks.
     """
     start = (records[0].x, records[0].z)

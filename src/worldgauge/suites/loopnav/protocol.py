@@ -30,19 +30,7 @@ from worldgauge.worlds.voxel.world import PLACES, VERTICAL_FOV_DEG
 
 
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: LoopNavSettings) -> Record:
-    """Run a model on one loop and store its frames lossless in the record's folder.
-
-    Args:
-        task: The loop.
-        subject: The model.
-        task_context: Folder, seed and progress.
-        settings: Settings of the suite.
-
-    Raises:
-        SubjectError: The model breaks its contract.
-        NotApplicableError: The model needs what this recording does not have, or the way back is too short for its
-            rate.
-    """
+    """Run a model on one loop and store its frames lossless in the record's folder."""
     episode, start = episode_of(task)
     request = replace(make_request(episode, start, subject.spec, settings, seed=task_context.seed), task=task.id)
     video = task_context.directory / ROLLOUT
@@ -66,11 +54,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
 
 
 def caption_of_loop(episode: Episode) -> str:
-    """The scene of a loop in a sentence: what its world says of itself, else what the name of its place tells.
-
-    Args:
-        episode: The recording.
-    """
+    """The scene of a loop in a sentence: what its world says of itself, else what the name of its place tells."""
     described = caption_of(episode.world)
     if described is None:
         village = _VILLAGE.fullmatch(str(episode.facts.get("location", "")))
@@ -88,14 +72,7 @@ def make_request(
     """The request to a model: what it is shown, and the controls of the frames it is asked for.
 
     Args:
-        episode: The recording, N frames.
         start: First frame of the way back. Frames [0, start) are shown, cut to what fits.
-        spec: What the model needs. Controls are those of frames start .. N - 1, at the recording's rate.
-        settings: Limit of the context.
-        seed: Seed of the rollout.
-
-    Raises:
-        NotApplicableError: When the model draws panoramas.
     """
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of loopnav are perspective views")

@@ -68,13 +68,7 @@ class SegmentedFrame(NamedTuple):
 
 
 def fitted_segmenter(name: str, frames: Clip, indices: Sequence[int]) -> Segmenter:
-    """A registered segmenter, fitted to a clip if it takes back what was done to the clip's colours.
-
-    Args:
-        name: Registered name.
-        frames: The clip.
-        indices: Frames that are to be segmented. It is fitted to some of them, spread evenly.
-    """
+    """A registered segmenter, fitted to a clip if it takes back what was done to the clip's colours."""
     segmenter = _segmenter(name)
     if not isinstance(segmenter, Balanced) or not indices:
         return segmenter
@@ -88,8 +82,6 @@ def segment_frames(
 
     Args:
         frames: (H, W, 3), uint8 RGB.
-        segmenter: What segments them.
-        device: The device; None for the processor.
     """
     found = [segmenter.segment(frame, None) for frame in frames]
     labels = [one for one in found if isinstance(one, Labels)]
@@ -136,12 +128,7 @@ def truth_scenes(
     """Segmented frames of the recording; cached, because every model is compared with the same ones.
 
     Args:
-        task: The task.
-        indices: Frames of the recording.
         size: Width and height in pixels.
-        crop: The centre part that the model draws; None for all of it.
-        segmenter: Registered name.
-        fit_to: Frames to which the segmenter is fitted, see `fitted_segmenter`.
     """
     return _truth_scenes_cached(task, indices, size, tuple(crop) if crop else None, segmenter, fit_to)
 
@@ -184,15 +171,7 @@ def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: 
 
 
 def coverage_of(task: Task, frames_shown: tuple[int, ...]) -> list[float | None] | None:
-    """Share of what each frame shows that had been seen before the way back.
-
-    Args:
-        task: The task.
-        frames_shown: Indices of the frames that were shown.
-
-    Returns:
-        Shares in [0, 1], one per frame; None without a world.
-    """
+    """Share of what each frame shows that had been seen before the way back."""
     episode, _ = episode_of(task)
     return None if episode.world is None else _coverage_cached(task, frames_shown)
 
@@ -216,16 +195,7 @@ def _coverage_cached(task: Task, frames_shown: tuple[int, ...]) -> list[float | 
 
 
 def segmenter_accuracy(task: Task, indices: tuple[int, ...], segmenter: str) -> Accuracy | None:
-    """Compare a segmenter with exact masks.
-
-    Args:
-        task: The loop.
-        indices: Frames of the recording.
-        segmenter: Registered name of one that goes by colour.
-
-    Returns:
-        The accuracy; None where there are no exact masks.
-    """
+    """Compare a segmenter with exact masks."""
     return _accuracy(task, indices, segmenter)
 
 
@@ -269,13 +239,7 @@ def scene_scores(
     """SGCS and every variant that needs no weights, from one segmentation of each sampled frame.
 
     Args:
-        record: What the model gave.
-        episode: The recording.
         start: First frame of the way back.
-        truth: The way back, cut to what the model draws.
-        rollout: Generated frames.
-        settings: Stride, segmenter and rules of SGCS.
-        means: What scores are computed with.
     """
     segmenter = settings.segmenter or "balanced"
     known = has_scene_categories(episode.world) and episode.facts.get("pictures", "ours") == "ours"

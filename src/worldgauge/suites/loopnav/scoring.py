@@ -45,12 +45,6 @@ def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: LoopNav
     LPIPS is taken at the model's own size, and at the common one, 320x180, with the recording's own pixels. Where no
     network is named, its weights are not on this machine, or it fails on these frames, the score is None and carries
     the reason.
-
-    Args:
-        record: What the model gave.
-        truth: The recorded way back, cut to the rollout's view.
-        rollout: Generated frames, as many as `truth`.
-        settings: Names of the networks.
     """
     fitted = truth.resized(rollout.width, rollout.height)
     common = rollout.resized(*COMMON_SIZE), truth.resized(*COMMON_SIZE)
@@ -59,14 +53,7 @@ def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: LoopNav
 
 
 def fvd_cell(scores: Sequence[Score]) -> Cell:
-    """FVD of a set: the Frechet distance between rollouts and recordings, with a jackknife interval.
-
-    Args:
-        scores: Scores of the metric "fvd", whose facts hold the features of both videos.
-
-    Returns:
-        The cell; empty for fewer than two pairs.
-    """
+    """FVD of a set: the Frechet distance between rollouts and recordings, with a jackknife interval."""
     known = [score for score in scores if "features" in score.facts]
     both, clusters = [score.facts["features"] for score in known], [cluster_of_score(score) for score in known]
     if len(both) < 2:
@@ -131,19 +118,7 @@ def _line(error: Exception) -> str:
 
 
 def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) -> list[Score]:
-    """Score one record.
-
-    Args:
-        record: The record.
-        task_context: Folder and progress.
-        settings: Settings of the suite.
-
-    Returns:
-        Scores, sorted by name.
-
-    Raises:
-        DataError: The stored rollout does not fit its facts.
-    """
+    """Score one record."""
     episode, start = episode_of(record.task)
     rollout = open_rollout(record)
     truth = _drawable(episode.clip[start : start + len(rollout)], record)
@@ -158,15 +133,7 @@ def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) 
 
 
 def compared_clips(record: Record, settings: LoopNavSettings) -> tuple[Clip, Clip]:
-    """Return the frames that pixel metrics compare, at the rollout's size.
-
-    Args:
-        record: The record.
-        settings: Settings of the suite.
-
-    Returns:
-        Those of the recording and those of the rollout.
-    """
+    """Return the frames that pixel metrics compare, at the rollout's size."""
     episode, start = episode_of(record.task)
     rollout = open_rollout(record)
     truth = _drawable(_compared(episode, start, len(rollout), settings), record)

@@ -70,12 +70,7 @@ class LoopNavSettings(HorizonSettings, BridgeSettings):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> LoopNavSettings:
-        """Settings made of plain values.
-
-        Raises:
-            UnknownNameError: For a setting that does not exist.
-            UsageError: For a value that is not allowed; names the setting.
-        """
+        """Settings made of plain values."""
         settings = options_of(cls, "loopnav", options)
         if settings.frames_asked == 0:
             raise UsageError(

@@ -88,22 +88,11 @@ class LoopNav(Suite):
         return str(group.get("location", task))
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the way out, ask for the way back, and store the rollout lossless.
-
-        Args:
-            task: The loop.
-            subject: The model.
-            task_context: Folder, seed and progress.
-        """
+        """Show the way out, ask for the way back, and store the rollout lossless."""
         return protocol.perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        """Compare the rollout with the recorded way back, frame by frame.
-
-        Args:
-            record: The record.
-            task_context: Folder and progress.
-        """
+        """Compare the rollout with the recorded way back, frame by frame."""
         return scoring.score(record, task_context, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
@@ -120,13 +109,7 @@ class LoopNav(Suite):
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """Make one table per metric, by type and range; SGCS first. Failed tasks are counted separately.
-
-        Args:
-            scores: Scores by subject.
-            kinds: Kind of each subject.
-            failed: Failed tasks by subject.
-        """
+        """Make one table per metric, by type and range; SGCS first. Failed tasks are counted separately."""
         return summary.summarize(scores, kinds)
 
     def published(self) -> list[Table]:

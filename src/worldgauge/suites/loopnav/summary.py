@@ -56,12 +56,7 @@ Columns = list[tuple[str, int]]
 
 
 def summarize(scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
-    """One table per metric, by type and range.
-
-    Args:
-        scores: Scores by subject.
-        kinds: "subject" or "reference", by subject.
-    """
+    """One table per metric, by type and range."""
     columns = sorted({_column(score) for own in scores.values() for score in own})
     sorted_out = {subject: by_metric(own) for subject, own in scores.items()}
     occurring = {metric for theirs in sorted_out.values() for metric in theirs}

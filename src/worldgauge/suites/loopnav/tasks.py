@@ -20,15 +20,7 @@ MIN_CONTEXT = 32
 
 
 def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
-    """Yield all tasks of a data folder, in file order.
-
-    Args:
-        source: The folder.
-        settings: Settings of the suite.
-
-    Raises:
-        DataError: It holds no recording, none that the selection takes, or none that lasts as long as horizon_s.
-    """
+    """Yield all tasks of a data folder, in file order."""
     found = loopnav.discover(source)
     if not found:
         raise DataError(
@@ -67,23 +59,14 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
 
 
 def generated_from(trajectory: Trajectory, settings: LoopNavSettings) -> int | None:
-    """Return the first frame that the model must imagine; None where the walk never left its start.
-
-    Args:
-        trajectory: The recording.
-        settings: Settings of the suite, which choose the rule.
-    """
+    """Return the first frame that the model must imagine; None where the walk never left its start."""
     if settings.segment == "first":
         return trajectory.first_return_index
     return trajectory.exact_return_index if settings.segment == "exact" else trajectory.return_index
 
 
 def episode_of(task: Task) -> tuple[Episode, int]:
-    """The recording of a task, up to the last frame that is asked for, and the index of its first hidden frame.
-
-    Raises:
-        DataError: When the recording cannot be read.
-    """
+    """The recording of a task, up to the last frame that is asked for, and the index of its first hidden frame."""
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
     recording = _recordings(task)

@@ -42,7 +42,7 @@ from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.player import TICKS_PER_SECOND
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan, build_walkable
-from worldgauge.worlds.walking.sampling import (
+from worldgauge.worlds.walking.planner import (
     MAX_REJECTIONS,
     Cell,
     Ground,
@@ -91,30 +91,11 @@ class LoopSite(Protocol):
         ...
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose the start A.
-
-        Args:
-            begin: Cell to search around; the site's own by default.
-            rng: Generator.
-            rule: How offsets are drawn.
-
-        Raises:
-            WalkFailedError: None is found.
-        """
+        """Choose the start A."""
         ...
 
     def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose a place at about a given distance.
-
-        Args:
-            around: Cell to search around.
-            radius: Distance in cells.
-            rng: Generator.
-            rule: How offsets are drawn.
-
-        Raises:
-            WalkFailedError: None is found.
-        """
+        """Choose a place at about a given distance."""
         ...
 
     def goal(self, place: Cell) -> WalkGoal:
@@ -250,22 +231,7 @@ def record_loop(
     look_around: bool = True,
     laps: int = 1,
 ) -> Walk:
-    """Walk one closed loop at `site`, once or several times; nothing is rendered.
-
-    Args:
-        site: Where to walk.
-        kind: Form of the loop.
-        radius: Cells from A to B (and from B to C).
-        rng: Source of all randomness.
-        rule: How goals are drawn.
-        look_around: Whether the walker looks to all sides at A, as LoopNav's does. Without it parts of the way back
-            were never seen.
-        laps: How often the loop is walked, between the same places.
-
-    Raises:
-        LoopFailedError: After MAX_RETRIES + 1 tries, with the reasons.
-        UsageError: For an unknown form.
-    """
+    """Walk one closed loop at `site`, once or several times; nothing is rendered."""
     if kind not in ("ABA", "ABCA"):
         raise UsageError(f"no loop kind '{kind}'. Known: ABA, ABCA")
     reasons: list[str] = []
@@ -429,11 +395,7 @@ class Game:
         return next(place for place in map(place_of, self.places) if place.name == name)
 
     def check(self) -> None:
-        """Check that the game can be used on this machine.
-
-        Raises:
-            WorldError: When it cannot; says what to do.
-        """
+        """Check that the game can be used on this machine."""
         find_node()
         find_packages()
         if self.pictures != "ours":
@@ -443,11 +405,7 @@ class Game:
                 self.check_server(server)
 
     def check_server(self, server: JavaServer) -> int | None:
-        """Seed of the server's world; None where the server does not give it.
-
-        Raises:
-            WorldError: When published places lie elsewhere, or the viewer cannot draw its version.
-        """
+        """Seed of the server's world; None where the server does not give it."""
         if self.pictures != "ours" and server.version != VERSION:
             versions = f"of {VERSION}, and {self.server} runs {server.version}"
             raise WorldError(f"pictures '{self.pictures}' are drawn {versions}")
@@ -508,9 +466,6 @@ class Location:
 
         Args:
             poses: (T, 4, 4), recorded frame.
-            camera: The camera.
-            progress: Called with the number done and the number of all.
-            device: Where our pictures are drawn, as `engine.collection.drawing.render` takes it.
 
         Returns:
             Frames (H, W, 3), uint8 RGB.
@@ -534,19 +489,7 @@ class Location:
 
 
 def open_location(out: Path, location: str, world: str, kind: str, seed: int, game: Game | None) -> Location:
-    """Open the place called `location`. The last one of this mode is closed, unless it is the same.
-
-    Args:
-        out: Folder of the collection.
-        location: Its name; with a server one of the game's places.
-        world: Registered name of the world.
-        kind: Kind of a settlement, or key of a scan.
-        seed: Seed of the world.
-        game: How the real game is used, if it is.
-
-    Raises:
-        WorldgaugeError: What servers and bridges raise.
-    """
+    """Open the place called `location`. The last one of this mode is closed, unless it is the same."""
     mode = None if game is None else game.mode
     asked = (out, location, world, kind, seed, game)
     if mode in _open and _open[mode][0] == asked:
@@ -572,15 +515,7 @@ def close_locations() -> None:
 
 
 def kept_facts(out: Path, place: Place) -> WorldFacts:
-    """Return the facts of a server's place that was opened before, from the cells in the collection.
-
-    Args:
-        out: Folder of the collection.
-        place: The place.
-
-    Raises:
-        WorldError: The cells are gone or belong to another place.
-    """
+    """Return the facts of a server's place that was opened before, from the cells in the collection."""
     return _facts_at(out, place, stamp_of(_grid(out, place)))
 
 

@@ -29,9 +29,6 @@ def walk_look(speed_mps: float = 2.0, turn_deg: float = 1.0) -> ActionSpace:
     Args:
         speed_mps: Metres per second while a walking key is held (delta_p / 100).
         turn_deg: Degrees per frame while a looking key is held (delta_r).
-
-    Returns:
-        The action space.
     """
     step, turn = speed_mps / 24, math.radians(turn_deg)
     return ActionSpace(
@@ -72,13 +69,6 @@ def actions_of(keys: ArrayLike, space: ActionSpace) -> Actions:
 
     Args:
         keys: (T, 4), values 0, 1, 2.
-        space: A `walk_look` space.
-
-    Returns:
-        T rows.
-
-    Raises:
-        ShapeError: Other shapes or codes.
     """
     codes = np.asarray(keys)
     if codes.ndim != 2 or codes.shape[1] != 4 or not np.isin(codes, (0, 1, 2)).all():
@@ -130,15 +120,10 @@ def mirror_poses(path: str | ArrayLike, start: ArrayLike, space: ActionSpace, ar
     Args:
         path: A name of MIRROR_PATHS, or key codes (T, 4).
         start: Pose (4, 4) to start from.
-        space: What the keys do.
         arm_m: Metres of the camera behind the point that turns.
 
     Returns:
         (48, 4, 4); (T, 4, 4) for T rows of key codes.
-
-    Raises:
-        UnknownNameError: For another name.
-        ShapeError: For other shapes and codes.
     """
     if isinstance(path, str):
         if path not in MIRROR_PATHS:

@@ -61,12 +61,7 @@ _VERBS = ("walks", "steps", "looks", "looks")
 
 
 def caption(family: str, walk: KeyWalk) -> str:
-    """Write one paragraph: the place, the viewpoint, and for how many seconds each key is held.
-
-    Args:
-        family: Family of the scene.
-        walk: The walk.
-    """
+    """Write one paragraph: the place, the viewpoint, and for how many seconds each key is held."""
     seen = "from the walker's own eyes" if walk.perspective == "1st" else "over the shoulder of the walker"
     metres = geometry.length(walk.feet[:, :2])
     said = [
@@ -154,12 +149,7 @@ class PlannedClip:
 
 
 def planned_clips(settings: Mapping[str, Any]) -> Iterator[PlannedClip]:
-    """All clips of a collection, in order.
-
-    Args:
-        settings: "families", "perspectives", "seed", "split", and the counts by option; "scenes", keys of scans
-            separated by commas, where it is in scans.
-    """
+    """All clips of a collection, in order."""
     for count, part in COUNTS.items():
         for perspective in settings["perspectives"]:
             for index in range(settings[count]):
@@ -249,11 +239,7 @@ class MindCollection(Collection):
     options: MindOptions
 
     def check_options(self) -> None:
-        """Check that something is to be collected, and in scans the scenes.
-
-        Raises:
-            UsageError: When all counts are 0, or scenes are not there.
-        """
+        """Check that something is to be collected, and in scans the scenes."""
         keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
         if keys and "1st" not in self.options.perspectives:
             raise UsageError("scans are seen in first person: leave --perspectives out, or give 1st")
@@ -303,12 +289,7 @@ class MindCollection(Collection):
                 write_mirror_actions(self.out, cast(Perspective, perspective))
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """Make one item; one that is done already is only read.
-
-        Args:
-            item: The clip or start image.
-            progress: Reports progress.
-        """
+        """Make one item; one that is done already is only read."""
         clip = PlannedClip(**item.args)
         frames = 1 if clip.part == "mirror_test" else self.options.frames
         if self.is_done(item):
@@ -327,12 +308,7 @@ class MindCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Check a folder: counts, speeds and turns of the clips, compared with what their keys say.
-
-        Args:
-            root: The folder.
-            decode: Also decode every video.
-        """
+        """Check a folder: counts, speeds and turns of the clips, compared with what their keys say."""
         return check_folder(root, decode=decode).report()
 
     def _make_start(self, clip: PlannedClip, world: Walkable, rng: np.random.Generator, progress: Tell) -> None:

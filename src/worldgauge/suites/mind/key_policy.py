@@ -83,12 +83,7 @@ def area_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> WalkArea:
     """Cut out the world's floor within REACH_M of a place; outside it nothing is free.
 
     Args:
-        world: The world.
         xy: The place (2,), metres.
-        arm: The camera is on an arm.
-
-    Raises:
-        WorldError: An arm in a world without cells: only cells show where its camera fits.
     """
     whole = world.floor
     middle, reach = whole.cells_of(xy), round(REACH_M / whole.cell_m)
@@ -112,10 +107,8 @@ def replayed(area: WalkArea, start: ArrayLike, keys: Keys, space: ActionSpace) -
     """States that keys lead to.
 
     Args:
-        area: Where to walk.
         start: State (7,), which is row 0.
         keys: Codes (T, 4); those of row 0 lead nowhere.
-        space: What the keys do.
 
     Returns:
         States (T, 7).
@@ -130,12 +123,7 @@ def replayed(area: WalkArea, start: ArrayLike, keys: Keys, space: ActionSpace) -
 
 
 def feet_of(area: WalkArea, states: States) -> FloatArray:
-    """Return feet (T, 3) in metres of states (T, 7).
-
-    Args:
-        area: The floor.
-        states: The states.
-    """
+    """Return feet (T, 3) in metres of states (T, 7)."""
     heights = [_ground_at(area.terrain, x, y) for x, y in states[:, :2]]
     return np.column_stack([states[:, :2], heights])
 
@@ -144,7 +132,6 @@ def stands_well(area: WalkArea, state: States) -> bool:
     """Tell whether the camera of a walker has room; one without an arm always has.
 
     Args:
-        area: The floor.
         state: (7,).
     """
     return bool(_stands_well(area.terrain, state))
@@ -217,12 +204,8 @@ def advance(state, keys, terrain, step, turn):  # type: ignore[no-untyped-def]
     Args:
         state: (7,).
         keys: Key codes (4,).
-        terrain: The floor as the kernel takes it.
         step: Step per frame, metres.
         turn: Turn per frame, radians.
-
-    Returns:
-        Whether the walker was held up.
     """
     before = state[YAW]
     state[YAW] += turn * _signed(keys[3])
@@ -263,7 +246,6 @@ def arm_is_free(terrain, x, y, z, yaw, pitch):  # type: ignore[no-untyped-def]
     """Tell whether nothing is within LENS_M of the arm behind a pivot, nor of its camera.
 
     Args:
-        terrain: The floor as the kernel takes it.
         x: Pivot, metres.
         y: Pivot, metres.
         z: Pivot, metres.
@@ -309,8 +291,6 @@ def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-d
     Args:
         start: State (7,) at the start.
         keys: Key codes (4,).
-        frames: Largest number of frames.
-        terrain: The floor as the kernel takes it.
         step: Step per frame, metres.
         turn: Turn per frame, radians.
 
@@ -347,7 +327,6 @@ def open_ahead(terrain, x, y, yaw, most):  # type: ignore[no-untyped-def]
     """Return the distance from a point along `yaw` to where no foot can stand.
 
     Args:
-        terrain: The floor as the kernel takes it.
         x: Metres.
         y: Metres.
         yaw: Radians.
@@ -463,12 +442,7 @@ class KeyPolicy:
         """Prepare the policy.
 
         Args:
-            area: The floor around the start.
-            space: Action space, which gives step and turn per frame.
-            rng: Generator.
-            mark_time: Frame at which the memory part begins.
             level: Pitch that the view comes back to, radians.
-            weights: Weights of its preferences.
         """
         self._area, self._rng, self._mark, self._level, self._weights = area, rng, mark_time, level, weights
         self._step, self._turn = strides_of(space)
@@ -479,7 +453,6 @@ class KeyPolicy:
 
         Args:
             start: State (7,).
-            frames: Number of frames.
 
         Returns:
             Key codes (frames, 4), row 0 zeros, and states (frames, 7), row 0 `start`; or why there is no walk.

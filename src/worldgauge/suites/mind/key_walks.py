@@ -141,19 +141,6 @@ def record_key_walk(
 
     Up to mark_time it goes to new spots; from then on it mostly returns to places and directions seen before.
     A third-person camera has free room along its whole arm. The same world and state of `rng` give the same walk.
-
-    Args:
-        world: Where to walk.
-        rng: Source of all randomness.
-        frames: Number of frames.
-        mark_time: First frame to predict.
-        space: What the keys do.
-        perspective: First or third person.
-
-    Raises:
-        KeyWalkFailedError: After TRIES tries.
-        UsageError: For fewer than 1 frame, or a mark_time out of range.
-        WorldError: For a third-person walk in a world without cells.
     """
     if frames < 1 or not 0 <= mark_time <= frames:
         raise UsageError(f"a walk needs at least 1 frame and a mark_time within, got {frames} and {mark_time}")
@@ -177,10 +164,6 @@ def share_seen(poses: FloatArray, mark_time: int) -> float:
 
     Args:
         poses: (T, 4, 4).
-        mark_time: First later pose.
-
-    Returns:
-        0 to 1; 0 without earlier or later poses.
     """
     shown, later = poses[:mark_time], poses[mark_time:]
     if len(shown) == 0 or len(later) == 0:
@@ -277,17 +260,8 @@ def find_mirror_start(
     The floor under every path is level, a walker fits there, and in third person nothing comes between the camera and
     the figure.
 
-    Args:
-        world: The world.
-        rng: Generator.
-        space: The action space.
-        perspective: First or third person.
-
     Returns:
         Camera-to-world (4, 4).
-
-    Raises:
-        WorldError: None is found.
     """
     floor = world.floor
     cells = np.argwhere(floor.clearance_m >= RADIUS_M)

@@ -81,9 +81,7 @@ class LearnedScores:
         """Add one pair of frames.
 
         Args:
-            index: Number of the frame.
             x: Frame of the video, (720, 1280, 3) float32 in [0, 1].
-            y: Real frame, likewise.
         """
         self._batch.append((index, x, y))
         if len(self._batch) == max(network.at_once for network in self._open.values()):
@@ -116,13 +114,7 @@ class LearnedScores:
 
 
 def missing_learned(record: Record, prefix: str, why: str) -> Iterator[Score]:
-    """Yield the learned scores of a record without any frame to compare.
-
-    Args:
-        record: The record.
-        prefix: Prefix of the metrics.
-        why: The reason.
-    """
+    """Yield the learned scores of a record without any frame to compare."""
     return (make_score(record, metric, None, reason=why, prefix=prefix) for metric in METRICS.values())
 
 
@@ -141,16 +133,7 @@ class SceneLpips(NamedTuple):
 
 
 def scene_lpips(video: Clip, start: Image | None, settings: Settings) -> SceneLpips:
-    """LPIPS of both pairings, the aligned one where there is a start image.
-
-    Args:
-        video: An even number of frames.
-        start: The start image.
-        settings: Name of the network.
-
-    Returns:
-        The distances; the reason instead where no network is named or it fails on these frames, as in `LearnedScores`.
-    """
+    """LPIPS of both pairings, the aligned one where there is a start image."""
     network = _network_of(settings.lpips, "lpips", settings.dino_input)
     if isinstance(network, Unavailable):
         return SceneLpips(reason=network.reason)
@@ -184,10 +167,6 @@ def leg_motion(start: Image, out: Clip) -> float:
     """How far the way out gets from the start image, judged by both the turn and the median of its second half.
 
     One odd frame at the turn does not count as motion.
-
-    Args:
-        start: The start image.
-        out: The way out; its last frame is the turn.
     """
     half = [out_leg_motion(start, frame) for frame in out[len(out) // 2 :]]
     return float(min(half[-1], np.median(half)))
@@ -217,13 +196,6 @@ def real_motion(source: str, perspective: Perspective) -> float | None:
 
     It uses the first clips of the memory test in their order, else of those to train on, else of those in other action
     spaces, so that it is the same for every subject.
-
-    Args:
-        source: The data folder.
-        perspective: First or third person.
-
-    Returns:
-        The median; None where no clip can be read.
     """
     parts: tuple[Part, ...] = ("mem_test", "train", "action_space_test")
     for part in parts:
@@ -264,14 +236,6 @@ def mirror_scores(
     """Score a mirrored path by both pairings, and whether there was any motion to be undone.
 
     The start image is compared as the model was shown it: with as many pixels, and in the shape of the rollout.
-
-    Args:
-        record: The record.
-        clip: The recording.
-        question: What was asked.
-        rollout: The imagined frames.
-        settings: Settings of the suite.
-        means: What scores are computed with.
     """
     seen = question.episode.clip.cropped(rollout.width, rollout.height)[0]
     start = resize(resize(seen, *record.facts["resolution"]), rollout.width, rollout.height)
@@ -294,13 +258,6 @@ def submitted_scores(
     """Score a path of a submission whose start image the data do not hold: the released pairing needs none.
 
     The aligned pairing is missing. The first frame stands for the start image where motion is judged.
-
-    Args:
-        record: The record.
-        clip: The path.
-        rollout: The frames of the video.
-        settings: Settings of the suite.
-        means: What scores are computed with.
     """
     real = real_motion(record.task.sample["source"], clip.perspective)
     why = "the data hold no start image of this path"

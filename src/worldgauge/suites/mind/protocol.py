@@ -56,18 +56,7 @@ class ClipQuestion:
 
 
 def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
-    """Ask a model one question and store its frames lossless; a finished video is copied as it is.
-
-    Args:
-        task: The question's task.
-        subject: The model.
-        task_context: Folder, seed and progress.
-        settings: Settings of the suite.
-
-    Raises:
-        SubjectError: The model breaks its contract.
-        NotApplicableError: The model needs what the clip does not have, or the clip is too short for its rate.
-    """
+    """Ask a model one question and store its frames lossless; a finished video is copied as it is."""
     clip = clip_of(task)
     if clip.is_submitted:
         return _submitted(task, clip, subject, task_context)
@@ -123,16 +112,7 @@ def _refuse_context(video: Path, clip: MindClip, fps: float) -> None:
 
 
 def question_of(clip: MindClip, settings: Settings) -> ClipQuestion:
-    """Make the question about a clip.
-
-    Args:
-        clip: The clip.
-        settings: Settings of the suite.
-
-    Raises:
-        DataError: The clip cannot be read.
-        NotApplicableError: It is a path of a submission, whose start image the data do not hold.
-    """
+    """Make the question about a clip."""
     episode = episode_of(clip)
     if clip.is_submitted:
         raise NotApplicableError(f"the data hold no start image of {clip.id}")
@@ -155,18 +135,7 @@ def question_of(clip: MindClip, settings: Settings) -> ClipQuestion:
 def request_of(
     question: ClipQuestion, spec: ModelSpec, settings: Settings, *, task: str = "", seed: int = 0
 ) -> RolloutRequest:
-    """Put a question in the form that a model takes.
-
-    Args:
-        question: The question.
-        spec: What the model takes.
-        settings: Settings of the suite.
-        task: Id of the task.
-        seed: Seed of the model.
-
-    Raises:
-        NotApplicableError: The model draws panoramas.
-    """
+    """Put a question in the form that a model takes."""
     episode = question.episode
     if spec.view != "perspective":
         raise NotApplicableError(f"'{spec.name}' draws panoramas; the recordings of mind are perspective views")

@@ -74,14 +74,6 @@ def action_scores(
     """Errors, directions and answers of the camera in the first `action_frames` frames.
 
     Errors are in the truth's unit and in degrees.
-
-    Args:
-        record: What the model gave.
-        clip: The clip.
-        question: What was asked.
-        rollout: Generated frames.
-        settings: Decoder of poses, and rules of the metric.
-        prefix: Beginning of the names of the scores.
     """
     facts: dict[str, Any] = {"source": settings.poses, "frames": settings.action_frames}
     try:
@@ -254,19 +246,7 @@ DETAIL = "detail"
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
-    """Score one record.
-
-    Args:
-        record: The record.
-        task_context: Folder and progress.
-        settings: Settings of the suite.
-
-    Returns:
-        Scores, sorted by name.
-
-    Raises:
-        DataError: The stored rollout does not fit its facts.
-    """
+    """Score one record."""
     clip = clip_of(record.task)
     if clip.is_submitted:
         submitted = submitted_scores(record, clip, _rollout(record, settings), settings, task_context.means)
@@ -285,15 +265,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
 
 
 def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
-    """Return the frames of the recording and of the rollout that are compared, at the rollout's size.
-
-    Args:
-        record: The record.
-        settings: Settings of the suite.
-
-    Raises:
-        NotApplicableError: A mirrored path, whose frames are compared with each other, or no frame to compare.
-    """
+    """Return the frames of the recording and of the rollout that are compared, at the rollout's size."""
     clip = clip_of(record.task)
     if clip.part == "mirror_test":
         raise NotApplicableError("frames of a mirrored path are compared with each other, not with a recording")

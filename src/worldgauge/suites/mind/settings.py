@@ -131,15 +131,7 @@ class Settings(HorizonSettings, BridgeSettings):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
-        """Settings made of plain values, with the digests of what they name.
-
-        Args:
-            options: Values by name; what is left out keeps its default.
-
-        Raises:
-            UnknownNameError: For a setting that is not known.
-            UsageError: For a value that is not allowed; names the setting.
-        """
+        """Settings made of plain values, with the digests of what they name."""
         settings = options_of(cls, "mind", options)
         _check_list("tests", settings.tests, TESTS)
         _check_list("perspectives", settings.perspectives, PERSPECTIVES)

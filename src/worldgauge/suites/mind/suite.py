@@ -103,22 +103,11 @@ class Mind(Suite):
         return tasks.cluster_of(task)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the context, give the keys, store the video lossless; finished videos are copied.
-
-        Args:
-            task: The clip's task.
-            subject: The model.
-            task_context: Folder, seed and progress.
-        """
+        """Show the context, give the keys, store the video lossless; finished videos are copied."""
         return protocol.perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        """Compare frame by frame, place by place on the way back, and step by step of the camera.
-
-        Args:
-            record: The record.
-            task_context: Folder and progress.
-        """
+        """Compare frame by frame, place by place on the way back, and step by step of the camera."""
         return scoring.score(record, task_context, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
@@ -138,11 +127,6 @@ class Mind(Suite):
         """Make the tables.
 
         Long context memory comes first, then the paper's columns by perspective, then each measure on its own.
-
-        Args:
-            scores: Scores by subject.
-            kinds: Kind of each subject.
-            failed: Failed tasks by subject.
         """
         return summary.summarize(scores, kinds, failed, self.options)
 
@@ -179,11 +163,5 @@ class Mind(Suite):
         return mind.absent(source, tuple(tasks.PARTS[test] for test in self.options.parts), self.options.views)
 
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
-        """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers.
-
-        Args:
-            scores: The scores.
-            failed: Its failed tasks.
-            path: The file.
-        """
+        """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers."""
         write_results(path, results_of(scores, failed, self.options.frames_asked))

@@ -114,14 +114,7 @@ def summarize(
     failed: Mapping[str, Sequence[Failure]],
     settings: Settings,
 ) -> list[Table]:
-    """All tables, long context memory first.
-
-    Args:
-        scores: Scores by subject.
-        kinds: See `Suite.summarize`.
-        failed: See `Suite.summarize`.
-        settings: The settings of the run.
-    """
+    """All tables, long context memory first."""
     entries = [_SubjectScores(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
     seen = {_place(task)[1] for e in entries for task in (*(s.task for s in e.scores), *(f.task for f in e.failed))}
     views = [view for view in VIEWS.values() if view in seen]

@@ -28,13 +28,6 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
     """Yield all tasks of a data folder, in its order.
 
     A faulty clip becomes a task that fails with its reason, so that nobody gains by leaving it out.
-
-    Args:
-        source: The folder.
-        settings: Settings of the suite.
-
-    Raises:
-        DataError: It has none of the clips that are asked for, or none that lasts as long as horizon_s.
     """
     parts = tuple(PARTS[test] for test in settings.parts)
     found = mind.discover(Path(source), parts=parts, perspectives=settings.views)
@@ -108,9 +101,6 @@ def cluster_of(task: str) -> str:
 
     Where the world is known, as in data collected here, the world is the cluster instead: all that is recorded in it
     looks alike.
-
-    Args:
-        task: Id of the task.
     """
     place = task.split("/")[:3]  # without the path
     return _SPACE.sub("", "/".join(place))
@@ -121,11 +111,7 @@ _SPACE = re.compile(r"-[0-9.]+x-[0-9.]+$")
 
 
 def clip_of(task: Task) -> MindClip:
-    """The clip of a task.
-
-    Raises:
-        DataError: When the clip cannot be used, or is gone.
-    """
+    """The clip of a task."""
     if task.sample.get("broken"):
         raise DataError(task.sample["broken"])
     if task.sample.get("submitted"):
@@ -137,21 +123,12 @@ def clip_of(task: Task) -> MindClip:
 
 
 def rate_of(clip: MindClip) -> float:
-    """Frames a second of a clip.
-
-    Raises:
-        DataError: When its video cannot be opened.
-    """
+    """Frames a second of a clip."""
     return mind.FPS if clip.video is None else Clip.open(clip.video).fps
 
 
 def episode_of(clip: MindClip) -> Episode:
-    """The recording of a clip; of a mirrored path its start image alone.
-
-    Raises:
-        DataError: When it cannot be read, or its video is damaged. Damaged frames decode without an error, and a model
-            that draws the right ones would be judged wrong.
-    """
+    """The recording of a clip; of a mirrored path its start image alone."""
     return _episode(clip, mind.fingerprint_of(clip))
 
 

@@ -97,11 +97,7 @@ class TargetCollection(Collection):
         return scan_scenes(self.options.world, self.options.scenes, self.options.split)
 
     def check_options(self) -> None:
-        """Check the size of frames, since the video format has no odd sizes, and the scenes.
-
-        Raises:
-            UsageError: For an odd size, and scenes that are not there.
-        """
+        """Check the size of frames, since the video format has no odd sizes, and the scenes."""
         scan_scenes(self.options.world, self.options.scenes, self.options.split)
         if any(side % 2 for side in self.options.size):
             raise UsageError(f"size is {self.options.size}: give even width and height, 16 to 8192 pixels")
@@ -143,12 +139,7 @@ class TargetCollection(Collection):
         return (self.out / item.id).is_dir()
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """Make one scenario. What is on disk already is walked again (cheap) but not rendered again.
-
-        Args:
-            item: The scenario.
-            progress: Reports progress.
-        """
+        """Make one scenario. What is on disk already is walked again (cheap) but not rendered again."""
         world, entropy = item.args["world"], item.args["entropy"]
         here = _open(world["name"], tuple(sorted(world["params"].items())))
         camera = Camera.from_horizontal_fov(*self.options.size, self.options.fov_deg)
@@ -187,12 +178,7 @@ class TargetCollection(Collection):
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
-        """Check a folder: counts, lengths and horizons next to the published ones.
-
-        Args:
-            root: The folder.
-            decode: Also decode every video.
-        """
+        """Check a folder: counts, lengths and horizons next to the published ones."""
         return check_folder(root, decode=decode).report()
 
 

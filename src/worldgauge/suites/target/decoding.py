@@ -26,11 +26,7 @@ from worldgauge.suites.target.settings import Settings
 
 
 def current_frame(scenario: Scenario) -> Image:
-    """The frame that a model is shown, (H, W, 3).
-
-    Raises:
-        DataError: When it cannot be read.
-    """
+    """The frame that a model is shown, (H, W, 3)."""
     if scenario.current_frame is None:
         raise DataError(f"{scenario.id}: no picture of the current frame: nothing to show the model")
     return read_png(scenario.current_frame)
@@ -41,11 +37,6 @@ def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArra
 
     There are fewer where the recording began later or has no video. The last is the picture itself, not the compressed
     frame.
-
-    Args:
-        scenario: The scenario.
-        count: Most frames to return.
-        fps: Frames a second.
 
     Returns:
         The clip, and times (n,) in seconds, the last 0.
@@ -63,16 +54,7 @@ def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArra
 
 
 def truth_at(scenario: Scenario, count: int, fps: float) -> Clip:
-    """Real frames that follow the current one, of the size of the current picture.
-
-    Args:
-        scenario: The scenario.
-        count: Number of frames; the last is repeated where the recording ends.
-        fps: Frames a second.
-
-    Raises:
-        DataError: Without a video.
-    """
+    """Real frames that follow the current one, of the size of the current picture."""
     height, width = current_frame(scenario).shape[:2]
     clip = truth_clip(scenario).resized(width, height)
     return clip.picked(np.minimum(rows_after(scenario, count, fps), len(clip) - 1).tolist(), fps)
@@ -80,11 +62,6 @@ def truth_at(scenario: Scenario, count: int, fps: float) -> Clip:
 
 def rows_after(scenario: Scenario, count: int, fps: float) -> NDArray[np.int64]:
     """Find the rows of the path that are nearest to the frames after the current one.
-
-    Args:
-        scenario: The scenario.
-        count: Number of frames.
-        fps: Frames per second.
 
     Returns:
         (count,) rows, counted from the current one.
@@ -95,11 +72,6 @@ def rows_after(scenario: Scenario, count: int, fps: float) -> NDArray[np.int64]:
 
 def seconds_after(scenario: Scenario, count: int, fps: float) -> FloatArray:
     """Return the times of the frames of `truth_at`.
-
-    Args:
-        scenario: The scenario.
-        count: Number of frames.
-        fps: Frames per second.
 
     Returns:
         (count,) seconds after the current frame.
@@ -114,16 +86,7 @@ SCORED = frozenset({"ok", "stationary", "partial"})
 
 
 def decoded(record: Record, scenario: Scenario, settings: Settings) -> DecodedPath:
-    """Decode the path that the video of a record shows, or take it from the cache.
-
-    Args:
-        record: The record.
-        scenario: Its scenario.
-        settings: Settings of the suite.
-
-    Raises:
-        DataError: The stored video does not fit its facts.
-    """
+    """Decode the path that the video of a record shows, or take it from the cache."""
     open_rollout(record)
     return decode_video(
         record.directory / str(record.rollout),
@@ -148,20 +111,7 @@ def decode_video(
     follows: bool,
     crop: Sequence[int] | None = None,
 ) -> DecodedPath:
-    """The path in a video, from the scenario's current frame on; cached by the video's content.
-
-    Args:
-        path: The video.
-        scenario: The scenario.
-        settings: Decoder and its rules.
-        hfov_deg: As in `DecodeRequest`.
-        poses: As in `DecodeRequest`.
-        name: As in `DecodeRequest`.
-        follows: The video's first frame comes after the current one, as in a rollout. The path then begins with the
-            current picture as frame 0, and frame k + 1 is frame k of the video. A finished video begins with it, as
-            published ones do.
-        crop: Ratio of the centre part that the model draws.
-    """
+    """The path in a video, from the scenario's current frame on; cached by the video's content."""
     clip, content = Clip.open(path), digest_of_file(path)
     distance = float(scenario.anchor_distance_m)
     if follows and settings.parity is None:

@@ -107,11 +107,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType({p.name: p for p in (RELEASED
 
 
 def profile_of(name: str) -> Profile:
-    """The profile called `name`.
-
-    Raises:
-        UnknownNameError: For an unknown name; suggests the nearest.
-    """
+    """The profile called `name`."""
     if name not in PROFILES:
         raise UnknownNameError("profile", name, PROFILES)
     return PROFILES[name]
@@ -197,14 +193,6 @@ def evaluate(
     Args:
         path: (n, 2) metres.
         truth: (T, 2) metres, T >= 2.
-        profile: Constants.
-        mode: Which lengths of the paths are compared.
-        history_rows: Rows of `truth` before the current frame, left out where the profile cuts the history.
-        parity: "released" keeps the release's handling of edge cases.
-
-    Raises:
-        ShapeError: On other shapes and for a truth that cannot be scored against.
-        UsageError: On unknown modes.
     """
     if parity is None:
         _check_mode(mode, parity)
@@ -343,15 +331,9 @@ def resample(path: ArrayLike, rows: int, *, parity: Parity = None) -> FloatArray
 
     Args:
         path: (n, d).
-        rows: Number of rows wanted. With as many as it has, the path stays as it is.
-        parity: "released" refuses a single point, which is repeated otherwise.
 
     Returns:
         (rows, d) float64.
-
-    Raises:
-        ShapeError: Other shapes or an empty path.
-        ValueError: A single point with parity="released".
     """
     points = np.asarray(path, np.float64)
     if points.ndim != 2 or len(points) == 0 or rows < 1:
@@ -371,7 +353,6 @@ def corridor(truth: ArrayLike, profile: Profile = RELEASED) -> FloatArray:
 
     Args:
         truth: (T, 2) metres.
-        profile: Constants of the corridor.
 
     Returns:
         (m, 3), x, y and radius in metres.

@@ -47,16 +47,6 @@ def plan_for(scenario: Scenario, name: str | None, n: int, fps: float, seed: int
     """The path of `n` frames that a planner would take.
 
     It is in the world frame where the world is known, else in the frame of the current pose with z = 0.
-
-    Args:
-        scenario: The scenario.
-        name: Planner; None takes the default of the data.
-        n: Number of frames.
-        fps: Frames a second.
-        seed: Source of randomness.
-
-    Raises:
-        NotApplicableError: For a planner that needs a world with a floor, where there is none.
     """
     name = default_planner(scenario) if name is None else name
     times = np.arange(1, n + 1) / fps
@@ -64,11 +54,7 @@ def plan_for(scenario: Scenario, name: str | None, n: int, fps: float, seed: int
 
 
 def default_planner(scenario: Scenario) -> str:
-    """The planner by default.
-
-    Returns:
-        "walker" where it can walk, "recorded" in worlds without a floor plan, "straight" without a world.
-    """
+    """The planner by default."""
     if scenario.world is None:
         return "straight"
     return "walker" if can_walk(scenario) else "recorded"
@@ -89,7 +75,6 @@ def poses_at(scenario: Scenario, times: FloatArray) -> FloatArray:
     """Interpolate the poses of the real walk; before and after it, its first and last poses are held.
 
     Args:
-        scenario: The scenario.
         times: (n,) seconds after the current frame.
 
     Returns:
@@ -111,10 +96,6 @@ def steps_of(poses: FloatArray, start: FloatArray, fps: float) -> Actions:
     Args:
         poses: (n, 4, 4).
         start: Pose (4, 4) before the first.
-        fps: Frames a second.
-
-    Returns:
-        n rows; row 0 leads to the first pose.
     """
     whole = np.concatenate([start[None], poses])
     yaw, _ = yaw_pitch_from_pose(whole)
@@ -236,17 +217,11 @@ def walk_to_target(scenario: Scenario, start: FloatArray, times: FloatArray, len
     The walk comes to rest before the target at the last moment; where that is too far, it goes as far as it can.
 
     Args:
-        scenario: The scenario.
         start: Pose (4, 4) to start from.
         times: (n,) evenly spaced seconds after `start`.
-        length_m: Length of a path at the present pace, slowing at its end; it decides between places in front of a
-            large target.
 
     Returns:
         Poses (n, 4, 4) at `times`.
-
-    Raises:
-        DataError: Where no path leads there; the scenario then fails.
     """
     assert scenario.world is not None
     assert scenario.target is not None
@@ -279,8 +254,6 @@ def place_before(
     the box; None when nothing can be reached.
 
     Args:
-        floor: Floor plan.
-        target: The target.
         start: Pose (4, 4) to start from.
         radius_m: Radius of the walker, metres.
         length_m: Wanted length of the path, metres.

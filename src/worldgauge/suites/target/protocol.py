@@ -57,16 +57,6 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
     """Ask a model for a video of one scenario, or take its finished one, and store it in the record's folder.
 
     New frames are stored lossless; a finished video is copied as it is, whatever its length, rate and size.
-
-    Args:
-        task: The scenario's task.
-        subject: The model.
-        task_context: Folder, seed and progress.
-        settings: Settings of the suite.
-
-    Raises:
-        SubjectError: The model breaks its contract.
-        NotApplicableError: The model needs what this recording does not have.
     """
     scenario = scenario_of(task, settings)
     if isinstance(subject, HoldsVideos):
@@ -91,18 +81,7 @@ def perform(task: Task, subject: WorldModel, task_context: TaskContext, settings
 
 
 def make_question(scenario: Scenario, spec: ModelSpec, settings: Settings, *, seed: int) -> ScenarioQuestion:
-    """Make the question to a model: the current frame, and the future in the form it takes.
-
-    Args:
-        scenario: The scenario.
-        spec: What the model takes.
-        settings: Settings of the suite.
-        seed: Seed of the model.
-
-    Raises:
-        DataError: The scenario has no sentence.
-        NotApplicableError: The model draws panoramas, or the time is too short for its frame rate.
-    """
+    """Make the question to a model: the current frame, and the future in the form it takes."""
     if scenario.unasked:
         raise DataError(f"{scenario.id}: {scenario.unasked}")
     if spec.view != "perspective":
@@ -154,13 +133,7 @@ def _finished(
 
 
 def common_facts(spec: ModelSpec, scenario: Scenario, task_context: TaskContext) -> dict[str, Any]:
-    """Collect what is stored with every answer, whatever the protocol.
-
-    Args:
-        spec: What the model takes.
-        scenario: The scenario.
-        task_context: Gives the seed.
-    """
+    """Collect what is stored with every answer, whatever the protocol."""
     return {
         "control": spec.control,
         "inputs": sorted(spec.inputs),

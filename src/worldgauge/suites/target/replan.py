@@ -77,19 +77,7 @@ class Leg:
 
 
 def perform_replan(task: Task, subject: WorldModel, task_context: TaskContext, settings: Settings) -> Record:
-    """Drive one scenario with a model as the planner; the record holds the drive and what was seen on it.
-
-    Args:
-        task: The scenario's task.
-        subject: The model.
-        task_context: Folder, seed and progress.
-        settings: Settings of the suite.
-
-    Raises:
-        NotApplicableError: Finished videos, models that need the recorded future, the planner `recorded`, or data
-            without a world to drive in.
-        SubjectError: The model breaks its contract.
-    """
+    """Drive one scenario with a model as the planner; the record holds the drive and what was seen on it."""
     scenario = scenario_of(task, settings)
     floor = _floor_of(scenario, subject, settings)
     trail = Trail(scenario, floor)
@@ -148,7 +136,6 @@ def leg_of(path: DecodedPath, pose: FloatArray) -> Leg:
     """Convert a decoded path to the world's plane; it begins where the camera is.
 
     Args:
-        path: The path, seen from the camera.
         pose: Camera-to-world (4, 4).
     """
     assert path.xy is not None
@@ -215,15 +202,7 @@ class Trail:
     """
 
     def __init__(self, scenario: Scenario, floor: FloorPlan) -> None:
-        """Open the world at the scenario's current frame.
-
-        Args:
-            scenario: The scenario.
-            floor: Floor plan of its world.
-
-        Raises:
-            DataError: The scenario has no world, no poses or no video.
-        """
+        """Open the world at the scenario's current frame."""
         if scenario.world is None or scenario.poses is None or scenario.camera is None:
             raise DataError(f"{scenario.id}: nothing can be driven without a world")
         self._scenario = scenario
@@ -359,12 +338,8 @@ def drive_along(floor: FloorPlan, xy: ArrayLike, radius_m: float = RADIUS_M) -> 
     does not fit (a plan may begin next to a wall) may leave, but not go deeper.
 
     Args:
-        floor: Floor plan.
         xy: (n, 2) metres in the world's plane, n >= 1.
         radius_m: Radius of the robot, metres.
-
-    Raises:
-        ShapeError: On other shapes, no point, and points that are not finite.
     """
     points = np.asarray(xy, np.float64)
     if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0 or not np.isfinite(points).all():

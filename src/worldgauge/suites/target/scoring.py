@@ -46,11 +46,6 @@ def driven_path(record: Record, scenario: Scenario, settings: Settings) -> Decod
     """Return what was driven as a path seen from the scenario's current pose, with evenly spaced points.
 
     Without a single plan it failed: a robot without a plan has not decided to stay.
-
-    Args:
-        record: The record.
-        scenario: Its scenario.
-        settings: Settings of the suite.
     """
     decoder = decoder_of(settings).name
     if record.facts["once"] is None:
@@ -69,13 +64,7 @@ def driven_path(record: Record, scenario: Scenario, settings: Settings) -> Decod
 
 
 def drive_scores(record: Record, scenario: Scenario, settings: Settings) -> Iterator[Score]:
-    """Yield scores of the drive. `facts["once"]` of each has the result of the first plan alone.
-
-    Args:
-        record: The record.
-        scenario: Its scenario.
-        settings: Settings of the suite.
-    """
+    """Yield scores of the drive. `facts["once"]` of each has the result of the first plan alone."""
     decoder = decoder_of(settings).name
     once, asks = record.facts["once"], record.facts["asks"]
     values: dict[str, float] = {}
@@ -104,17 +93,7 @@ def comparison(
     failed: Mapping[str, Sequence[Failure]],
     decoders: str,
 ) -> Table | None:
-    """Compare re-planning with the first plan alone, two rows per subject.
-
-    Args:
-        scores: Scores by subject.
-        kinds: Kind of each subject.
-        failed: Failed tasks by subject.
-        decoders: The decoders in words.
-
-    Returns:
-        The table; None where nothing was driven.
-    """
+    """Compare re-planning with the first plan alone, two rows per subject."""
     rows: list[TableRow] = []
     notes = ["Reached: within 1 m of the end of the true path. The first plan alone is driven to its end unseen."]
     for subject, own in scores.items():
@@ -200,15 +179,7 @@ SHOWN_PROFILES = ("released", "aligned", "paper_text")
 
 
 def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
-    """Return the real frames at the times of the imagined ones, and the imagined ones, at the rollout's size.
-
-    Args:
-        record: The record.
-        settings: Settings of the suite.
-
-    Raises:
-        NotApplicableError: There is no real video, or the robot drove another path than the recording.
-    """
+    """Return the real frames at the times of the imagined ones, and the imagined ones, at the rollout's size."""
     scenario = scenario_of(record.task, settings, parity=settings.parity)
     if "driven" in record.facts:
         raise NotApplicableError("a robot that drives by itself sees other frames than the recording")
@@ -220,13 +191,7 @@ def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
 
 
 def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
-    """Score one record. A path that was not found gives scores without a value, with the reason.
-
-    Args:
-        record: The record.
-        task_context: Folder and progress.
-        settings: Settings of the suite.
-    """
+    """Score one record. A path that was not found gives scores without a value, with the reason."""
     scenario = scenario_of(record.task, settings, parity=settings.parity)
     task_context.progress(0, 1)
     is_drive = "driven" in record.facts
@@ -398,11 +363,6 @@ def extra_values(
     Args:
         xy: Decoded path (n, 2), metres.
         frames: (n,) frames of the video that the points belong to.
-        fps: Frames a second of the video.
-        scenario: The scenario.
-
-    Returns:
-        By metric its value, or None with the reason.
     """
     truth = scenario.future_xy
     asked: dict[str, tuple[Callable[[], float | None], str]] = {

@@ -48,7 +48,6 @@ class Template:
         """Fill in the prompt for one scenario; braces in the sentence stay as they are.
 
         Args:
-            target: The sentence that names the target.
             seconds: Length of the video.
         """
         before, _, after = self.text.partition("{target}")
@@ -57,12 +56,7 @@ class Template:
 
 
 def template_of(name: str) -> Template:
-    """The template called `name`, or the one in the file of that name.
-
-    Raises:
-        UnknownNameError: For an unknown name; suggests the nearest.
-        UsageError: For a file that cannot be read, is too long or lacks {target}.
-    """
+    """The template called `name`, or the one in the file of that name."""
     folder = files(__package__) / "prompts"
     known = {entry.name.removesuffix(".txt"): entry for entry in folder.iterdir() if entry.name.endswith(".txt")}
     if name in known:
@@ -145,15 +139,7 @@ class Settings(BridgeSettings):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Settings:
-        """Settings made of plain values, with the digests of what they name.
-
-        Args:
-            options: Values by name; what is left out keeps its default.
-
-        Raises:
-            UnknownNameError: For a setting that is not known.
-            UsageError: For a value that is not allowed, naming the setting, or settings that do not go together.
-        """
+        """Settings made of plain values, with the digests of what they name."""
         settings = options_of(cls, "target", {name: value for name, value in options.items() if name not in _FORMER})
         if settings.parity == "released" and "profile" not in options:
             settings = replace(settings, profile=RELEASED.name)

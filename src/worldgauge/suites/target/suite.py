@@ -94,23 +94,12 @@ class Target(Suite):
         return tasks.scene_of(task)
 
     def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the current frame, name the target, store the video lossless; finished videos are copied.
-
-        Args:
-            task: The scenario's task.
-            subject: The model.
-            task_context: Folder, seed and progress.
-        """
+        """Show the current frame, name the target, store the video lossless; finished videos are copied."""
         perform = replan.perform_replan if self.options.protocol == "replan" else protocol.perform
         return perform(task, subject, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        """Find the camera's path in the video and compare it with the one that was walked.
-
-        Args:
-            record: The record.
-            task_context: Folder and progress.
-        """
+        """Find the camera's path in the video and compare it with the one that was walked."""
         return scoring.score(record, task_context, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
@@ -130,11 +119,6 @@ class Target(Suite):
         """Make the tables.
 
         The leaderboard, over the scored and over all; tables by label, category and profile; what became of videos.
-
-        Args:
-            scores: Scores by subject.
-            kinds: Kind of each subject.
-            failed: Failed tasks by subject.
         """
         return summary.summarize(scores, kinds, failed)
 
@@ -151,12 +135,7 @@ class Target(Suite):
         return tasks.task_view(task, self.options)
 
     def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails:
-        """Return all paths on the map, the corridor, and how the paths were found.
-
-        Args:
-            task: The scenario's task.
-            scores: Scores by subject.
-        """
+        """Return all paths on the map, the corridor, and how the paths were found."""
         return summary.task_details(task, scores, self.options)
 
     def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:

@@ -55,13 +55,7 @@ def summarize(
     kinds: Mapping[str, str],
     failed: Mapping[str, Sequence[Failure]],
 ) -> list[Table]:
-    """All tables, the leaderboard first.
-
-    Args:
-        scores: Scores by subject.
-        kinds: See `Suite.summarize`.
-        failed: See `Suite.summarize`.
-    """
+    """All tables, the leaderboard first."""
     heads = {subject: [s for s in own if s.metric == HEADLINE] for subject, own in scores.items()}
     all_facts = [score.facts for own in heads.values() for score in own]
     profiles = sorted({fact["profile"] for fact in all_facts})
@@ -277,14 +271,7 @@ def outcomes_of(
     failed: Mapping[str, Sequence[Failure]],
     profile: str | None = None,
 ) -> list[SubjectOutcomes]:
-    """Rows under one profile, then those of the references.
-
-    Args:
-        heads: Headline scores by subject.
-        kinds: See `Suite.summarize`.
-        failed: See `Suite.summarize`.
-        profile: Name; None takes that of each score.
-    """
+    """Rows under one profile, then those of the references."""
     entries = []
     for subject, own in heads.items():
         lines = [_line(score, profile) for score in own]
@@ -318,13 +305,7 @@ def _line(score: Score, profile: str | None) -> ScenarioOutcome:
 def notes_of(
     heads: Mapping[str, Sequence[Score]], entries: Sequence[SubjectOutcomes], kinds: Mapping[str, str]
 ) -> Iterator[str]:
-    """Lines under the leaderboard.
-
-    Args:
-        heads: Headline scores by subject.
-        entries: The rows made of them.
-        kinds: See `Suite.summarize`.
-    """
+    """Lines under the leaderboard."""
     subjects = [entry for entry in entries if entry.label in heads]
     all_facts = [score.facts for own in heads.values() for score in own]
     yield from _lost(subjects)
@@ -468,16 +449,7 @@ SHOWN_DIAGNOSTICS = ("reprojection_px", "points_per_frame", "disagreement", "cro
 
 
 def task_details(task: Task, scores: Mapping[str, Sequence[Score]], settings: Settings) -> TaskDetails:
-    """Return paths of all subjects and references in the plane of `TaskView.poses`.
-
-    Args:
-        task: The scenario's task.
-        scores: Scores by subject.
-        settings: Settings of the suite.
-
-    Raises:
-        DataError: Data are gone.
-    """
+    """Return paths of all subjects and references in the plane of `TaskView.poses`."""
     scenario = scenario_of(task, settings, parity=settings.parity)
     pose = current_pose(scenario)
     heads = {label: score for label, own in scores.items() for score in own if score.metric == HEADLINE}

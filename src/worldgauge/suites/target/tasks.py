@@ -19,13 +19,6 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
     """Yield all scenarios of a data folder by name.
 
     A faulty one becomes a task that fails with its reason, so that nobody gains by leaving it out.
-
-    Args:
-        source: The folder.
-        settings: Settings of the suite.
-
-    Raises:
-        DataError: It holds no scenario.
     """
     labels = None if settings.labels is None else Path(settings.labels).expanduser()
     found = target.discover(Path(source), settings.horizon_s, labels=labels)
@@ -45,16 +38,7 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
 
 
 def scenario_of(task: Task, settings: Settings, *, parity: target.Compat = None) -> Scenario:
-    """The scenario of a task.
-
-    Args:
-        task: The task.
-        settings: Settings of the run.
-        parity: "released" cuts horizons as the release does. It only affects scoring; what is asked stays the same.
-
-    Raises:
-        DataError: When the scenario cannot be used, is gone, or changed after the run was planned.
-    """
+    """The scenario of a task."""
     if task.sample.get("broken"):
         raise DataError(f"{task.id}: {task.sample['broken']}")
     source = task.sample["source"]
@@ -76,12 +60,7 @@ def _fingerprint(scenario: Scenario) -> str:
 
 
 def task_view(task: Task, settings: Settings) -> TaskView:
-    """Return the real frames from the current one on, poses and camera of the whole walk, and where the target stands.
-
-    Args:
-        task: The scenario's task.
-        settings: Settings of the suite.
-    """
+    """Return the real frames from the current one on, poses and camera of the whole walk, and where the target stands."""
     scenario = scenario_of(task, settings)
     marks = {}
     if scenario.target is not None:
@@ -93,11 +72,7 @@ def task_view(task: Task, settings: Settings) -> TaskView:
 
 
 def scene_of(task: str) -> str:
-    """The recording that a scenario was cut from, by the scenario's name; that name where it tells none.
-
-    Args:
-        task: Id of the task.
-    """
+    """The recording that a scenario was cut from, by the scenario's name; that name where it tells none."""
     segment = SEGMENT.fullmatch(task)
     return segment["scene"] if segment else task
 

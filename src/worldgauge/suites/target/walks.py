@@ -50,11 +50,7 @@ class Wording(NamedTuple):
 
 
 def wording_of(category: str) -> Wording:
-    """Both sentences for a category of landmarks.
-
-    Raises:
-        UnknownNameError: For a category that has none.
-    """
+    """Both sentences for a category of landmarks."""
     try:
         return Wording(f"Walk to the {category}.", _IMPLICIT[category])
     except KeyError:
@@ -261,7 +257,6 @@ def smooth_way(
     themselves.
 
     Args:
-        floor: Floor plan.
         legs: Paths (N, 2), metres, each beginning where the one before ends; where they meet the smooth path only comes
             near.
         radius_m: Least clearance, metres.
@@ -269,9 +264,6 @@ def smooth_way(
 
     Returns:
         Path (M, 2), a point every SPACING_M.
-
-    Raises:
-        ShapeError: When not even the legs keep the radius.
     """
     ways = [np.asarray(leg, np.float64) for leg in legs]
     corners = np.concatenate([straightened(floor, way, comfort_m=comfort_m) for way in ways])
@@ -289,15 +281,7 @@ def stride(way: ArrayLike, *, rows: int, dt: float, gait: Gait = Gait()) -> Stri
 
     Args:
         way: Path (N, 2), metres.
-        rows: Number of moments.
         dt: Seconds between moments.
-        gait: Limits of the walker.
-
-    Returns:
-        The walk; None when the path is too long for the limits.
-
-    Raises:
-        ShapeError: On a path of no length.
     """
     points = _dense(np.asarray(way, np.float64))
     length = geometry.length(points)
@@ -332,7 +316,6 @@ def floor_heights(floor: FloorPlan, xy: ArrayLike) -> FloatArray:
     """Return heights of the floor under a walk, with steps smoothed over HEIGHT_WIDTH_M of the path.
 
     Args:
-        floor: The floor plan.
         xy: (T, 2) metres.
 
     Returns:
@@ -491,19 +474,7 @@ def record_target_walk(
     """Make a walk to a thing of one of `categories`. The same world and state of `rng` give the same walk.
 
     Args:
-        world: Where to walk.
-        rng: Source of all randomness.
-        place: Kind of place.
-        categories: Tried in this order; by default all that can be targets, shuffled.
-        camera: Field of view in which the target must be; judged on a small grid.
-        camera_height_m: Above the floor.
         radius_m: Radius of the walker, metres.
-        gait: Limits of the walker.
-        fps: Rows a second.
-
-    Raises:
-        TargetWalkFailedError: After TRIES_PER_CATEGORY tries for every category.
-        UnknownNameError: For a category without words.
     """
     height = CAMERA_HEIGHTS_M[place] if camera_height_m is None else camera_height_m
     there: dict[str, list[Landmark]] = {}

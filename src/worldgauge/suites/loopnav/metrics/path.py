@@ -81,12 +81,6 @@ def seen_surfaces(positions: Iterable[NDArray[np.float32]], *, cell: float = CEL
     Args:
         positions: Views (H, W, 3), metres, world frame, NaN where there is no surface.
         cell: Spacing of the lattice, metres.
-
-    Returns:
-        Sorted codes of the lattice points nearest to the hits.
-
-    Raises:
-        ShapeError: On other shapes, and beyond 2^20 cells from the origin.
     """
     found = np.zeros(0, np.int64)
     for position in positions:

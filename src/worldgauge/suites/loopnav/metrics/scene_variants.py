@@ -68,9 +68,6 @@ def information(frame: FrameScore) -> float:
     """How much there is to remember in the truth B: 1 - (area of BACKDROP) / (area of all categories).
 
     It uses the truth alone, so that a model cannot change its own weights.
-
-    Returns:
-        Share in [0, 1]; 0 for an empty frame.
     """
     total = math.fsum(c.area_b for c in frame.categories.values())
     backdrop = math.fsum(c.area_b for name, c in frame.categories.items() if name in BACKDROP)
@@ -108,20 +105,8 @@ def chance_level(
     No random numbers are used. A frozen video scores exactly its own chance level when all k are taken.
 
     Args:
-        a: T generated scenes.
-        b: T true scenes.
         height: Of the images, pixels.
         width: Of the images, pixels.
-        tau: Distance limit of SGCS as a share of the diagonal.
-        empty: How a frame without any category counts.
-        matching: How instances are matched.
-        shifts: Most values of k, spread evenly over 1..T-1.
-
-    Returns:
-        Mean score; None for fewer than two frames or when every such pair is undefined.
-
-    Raises:
-        ShapeError: When the numbers of scenes differ.
     """
     count = len(a)
     if len(b) != count:
@@ -238,16 +223,7 @@ def sgcs_by_coverage(
     coverage: Sequence[float | None],
     edges: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0),
 ) -> list[Bin]:
-    """Frame scores grouped by how much of the frame had been seen before, which separates memory from invention.
-
-    Args:
-        values: Frame scores, one per sampled frame; None where undefined.
-        coverage: Share seen before in [0, 1], one per sampled frame. Frames with None in either list are left out.
-        edges: Limits of the bins, rising.
-
-    Raises:
-        ShapeError: When a coverage lies outside the edges.
-    """
+    """Frame scores grouped by how much of the frame had been seen before, which separates memory from invention."""
     pairs = [(v, c) for v, c in zip(values, coverage, strict=True) if v is not None and c is not None]
     if any(not edges[0] <= c <= edges[-1] for _, c in pairs):
         raise ShapeError(f"coverage must lie in [{edges[0]}, {edges[-1]}]")
@@ -358,14 +334,8 @@ def match_by_place(
     """Match instances as SGCS does: as many pairs as possible, and of those matchings the one of least total distance.
 
     Args:
-        a: Generated scene.
-        b: True scene.
         height: Of the image, pixels.
         width: Of the image, pixels.
-        tau: Distance limit as a share of the diagonal.
-
-    Returns:
-        Pairs of indices by category.
     """
     limit = tau * math.hypot(height, width)
     return {name: closest_maximum_matching(_distances(a[name], b[name]), limit) for name in a if name in b}
@@ -376,10 +346,6 @@ def match_by_look(look_a: Mapping[str, FloatArray], look_b: Mapping[str, FloatAr
 
     Args:
         look_a: By category (k, d), one row per instance in the scene's order; see `mean_colours`.
-        look_b: Likewise for the other scene.
-
-    Returns:
-        Pairs of indices by category.
     """
     return {
         name: assignment(np.linalg.norm(look_a[name][:, None] - look_b[name], axis=-1))
@@ -402,7 +368,6 @@ def mean_colours(
         rgb: Frame (H, W, 3), uint8.
         category: Category labels (H, W), uint16.
         instance: Instance labels (H, W), uint16.
-        names: Names of the categories.
         min_area: Least area of an instance, pixels.
 
     Returns:
@@ -469,9 +434,6 @@ def shape_iou(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
     Args:
         a: Mask (H, W).
         b: Mask (H, W).
-
-    Raises:
-        ShapeError: On empty masks or other shapes.
     """
     if a.shape != b.shape or a.ndim != 2 or not a.any() or not b.any():
         raise ShapeError(f"shape IoU needs two masks (H, W) that are not empty, got {a.shape} and {b.shape}")

@@ -36,9 +36,6 @@ def maximum_matching(valid: ArrayLike) -> int:
 
     Args:
         valid: (m, n) bool, the pairs that are allowed.
-
-    Returns:
-        The number of matched pairs.
     """
     return int(_augment(_matrix(valid, np.bool_)))
 
@@ -53,9 +50,6 @@ def assignment(cost: ArrayLike) -> NDArray[np.int64]:
 
     Returns:
         (m,) int64: the column of each row, -1 for none (m > n).
-
-    Raises:
-        ShapeError: A cost is not finite.
     """
     matrix = _matrix(cost, np.float64)
     if not np.isfinite(matrix).all():
@@ -76,7 +70,6 @@ def closest_maximum_matching(distance: ArrayLike, limit: float) -> NDArray[np.in
 
     Args:
         distance: (m, n) distances, not negative.
-        limit: Pairs must be strictly closer than this, in the same unit.
 
     Returns:
         (m,) int64: the column of each row, -1 for none.
@@ -97,10 +90,6 @@ def padded_cost_matches(distance: ArrayLike, limit: float) -> int:
 
     Args:
         distance: (m, n) distances, not negative.
-        limit: Pairs must be strictly closer than this, in the same unit.
-
-    Returns:
-        The number of valid pairs.
     """
     matrix = _matrix(distance, np.float64)
     if matrix.size == 0:
@@ -319,16 +308,8 @@ def frame_sgcs(
     The values "zero" and "padded_cost" reproduce the released script where it differs from the paper.
 
     Args:
-        a: SceneGraph of one frame.
-        b: SceneGraph of the other.
         height: Common height of both frames, pixels.
         width: Common width of both frames, pixels.
-        tau: Share of the diagonal that a centroid may move (strictly less).
-        empty: Score of a pair without any category: "null" for None, "zero" for 0.
-        matching: "maximum", or "padded_cost" for the assignment of the released script.
-
-    Returns:
-        The score and its parts.
     """
     limit = tau * math.hypot(height, width)
     nothing = Instances(*np.zeros((3, 0)))
@@ -345,18 +326,7 @@ def frame_sgcs(
 
 
 def video_score(frames: Sequence[float | None], *, empty: Empty = "null") -> VideoScore:
-    """Score of a trajectory: the mean over its defined frames.
-
-    Args:
-        frames: Score of each sampled frame pair; None where undefined.
-        empty: "null" leaves undefined frames out, "zero" counts them as 0, as the release does.
-
-    Returns:
-        The mean and the numbers of frames.
-
-    Raises:
-        ShapeError: There are no frames.
-    """
+    """Score of a trajectory: the mean over its defined frames."""
     if not frames:
         raise ShapeError("a video without sampled frames has no score")
     defined = [value for value in frames if value is not None]
@@ -377,20 +347,6 @@ def sample_pairs(
     """Every `stride`-th frame of the common length of two videos, starting with its first frame.
 
     The longer video loses frames at the end that is not aligned.
-
-    Args:
-        count_a: Frames of A.
-        count_b: Frames of B.
-        stride: Frames from one sample to the next.
-        alignment: "end" makes the last frames coincide, so the longer video loses its first frames (release); "start"
-            makes the first frames coincide.
-        strict: Refuse videos of unequal length (paper).
-
-    Returns:
-        The frames to compare.
-
-    Raises:
-        ShapeError: A video is empty, the stride is below 1, or the lengths differ when `strict`.
     """
     if count_a < 1 or count_b < 1 or stride < 1:
         raise ShapeError(f"cannot sample pairs of {count_a} and {count_b} frames with stride {stride}")
@@ -422,13 +378,9 @@ def confusion(got: NDArray[np.uint16], exact: NDArray[np.uint16], n_categories: 
     Args:
         got: (H, W) uint16 predicted labels 0..n_categories; 0 is none.
         exact: (H, W) uint16 exact labels 0..n_categories; 0 is none.
-        n_categories: Number of categories n.
 
     Returns:
         (n + 1, n + 1) counts by exact label (row) and predicted label (column).
-
-    Raises:
-        ShapeError: The shapes differ, or a label is above `n_categories`.
     """
     if got.shape != exact.shape or got.ndim != 2:
         raise ShapeError(f"label images need equal (H, W) shapes, got {got.shape} and {exact.shape}")
@@ -456,14 +408,7 @@ def pixel_accuracy(counts: Counts) -> float | None:
 
 
 def category_iou(counts: Counts) -> list[float | None]:
-    """Intersection over union of categories 1..n; None for those that occur in neither labelling.
-
-    Args:
-        counts: Counts of `confusion`.
-
-    Returns:
-        One value for each category, 0 to 1 or None.
-    """
+    """Intersection over union of categories 1..n; None for those that occur in neither labelling."""
     hits = np.diag(counts)
     unions = counts.sum(0) + counts.sum(1) - hits
     return [float(hits[i] / unions[i]) if unions[i] else None for i in range(1, len(counts))]
@@ -490,12 +435,6 @@ def accuracy_against_exact(pairs: Iterable[tuple[Labels, Labels]]) -> Accuracy:
 
     Args:
         pairs: Pairs (its labels, exact labels) of the same frames.
-
-    Returns:
-        The accuracy: pixel accuracy and IoU over all frames together, SGCS as the mean over frames.
-
-    Raises:
-        ShapeError: There are no frames.
     """
     size = len(CATEGORIES)
     counts = np.zeros((size + 1, size + 1), np.int64)

@@ -122,18 +122,7 @@ class ClipStatistics:
 
 
 def check(root: Path, *, decode: bool = False) -> ClipStatistics:
-    """Check a folder.
-
-    Args:
-        root: The folder.
-        decode: Whether every video and start image is decoded completely.
-
-    Returns:
-        Statistics by perspective and part, and findings.
-
-    Raises:
-        DataError: When there is no such folder.
-    """
+    """Check a folder."""
     clips = discover(root)
     valid = [clip for clip in clips if clip.fault is None]
     recorded = [_Measured(clip, _motion(clip)) for clip in valid if clip.part != "mirror_test"]

@@ -204,12 +204,7 @@ class MindClip:
 
 
 def part_folder(perspective: Perspective, part: Part) -> Path:
-    """Return the path of a part's folder, relative to the data folder.
-
-    Args:
-        perspective: First or third person.
-        part: The part.
-    """
+    """Return the path of a part's folder, relative to the data folder."""
     top = Path(f"{perspective}_data")
     return top / part if part == "train" else top / "test" / part
 
@@ -222,11 +217,7 @@ def space_hint(name: str) -> ActionSpace:
 
 
 def data_folder(root: Path) -> Path:
-    """The folder that holds `1st_data` and `3rd_data`: `root` or `root`/MIND-Data.
-
-    Raises:
-        DataError: When there is no such folder.
-    """
+    """The folder that holds `1st_data` and `3rd_data`: `root` or `root`/MIND-Data."""
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder; give the folder {DATA_FOLDER} with 1st_data or 3rd_data in it")
@@ -275,12 +266,7 @@ class ActionFile(NamedTuple):
 
 
 def read_action(path: Path) -> ActionFile:
-    """The content of an action file; the last few are cached while they do not change.
-
-    Raises:
-        DataError: When the file is missing, too large, not JSON or without rows, or when a row is missing, there twice,
-            of another type, not finite or beyond the limits. Names the file, the row and the field.
-    """
+    """The content of an action file; the last few are cached while they do not change."""
     stamp = stamp_of(path)
     if stamp is not None and stamp[0] > MAX_BYTES:
         raise DataError(f"{path}: {stamp[0]} bytes pass the limit of {MAX_BYTES}; {_REMEDY}")
@@ -297,15 +283,7 @@ def _remembered(path: Path, stamp: Stamp | None) -> ActionFile:
 
 
 def parse_action(data: bytes, where: str) -> ActionFile:
-    """Parse the content of an action file. Codes of keys other than 0, 1 and 2 are no key, with a warning.
-
-    Args:
-        data: Bytes of the file.
-        where: Name of the file in errors.
-
-    Raises:
-        DataError: As `read_action`.
-    """
+    """Parse the content of an action file. Codes of keys other than 0, 1 and 2 are no key, with a warning."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -350,12 +328,7 @@ def action_text(
 
     Args:
         keys: Codes (N, 4).
-        mark_time: First frame to predict.
         poses: By field, such as "actor_pos", (N, 3) in centimetres or degrees of the engine.
-        total_time: As stored; None leaves it to be N.
-
-    Raises:
-        DataError: For values that are not finite.
     """
     for name, values in poses.items():
         if values.shape != (len(keys), 3) or not np.isfinite(values).all():
@@ -475,11 +448,7 @@ class SideCar(NamedTuple):
 
 
 def sidecar_text(car: SideCar) -> str:
-    """Text of a side-car file.
-
-    Raises:
-        DataError: When `facts` or the world's params are not plain JSON values.
-    """
+    """Text of a side-car file."""
     delta_r, delta_p = steps_of(car.space)
     content = {
         "format": FORMAT,
@@ -499,11 +468,7 @@ def sidecar_text(car: SideCar) -> str:
 
 
 def read_sidecar(path: Path) -> SideCar:
-    """Read the side-car at `path`. It is checked in full, since later steps rely on it.
-
-    Raises:
-        DataError: Names the field that is wrong.
-    """
+    """Read the side-car at `path`. It is checked in full, since later steps rely on it."""
     content = read_json_object(path)
     if content.get("format") != FORMAT:
         raise DataError(f"{path}: field 'format' is not '{FORMAT}'; remove or repair the file")

@@ -63,15 +63,6 @@ def discover(
 
     A perspective or a part that is missing is left out, so the list may be empty. What is wrong with one clip is its
     `fault` and does not affect the others.
-
-    Args:
-        root: The folder `MIND-Data`, or the one that holds it.
-        parts: Parts to list.
-        perspectives: Perspectives to list.
-
-    Raises:
-        DataError: When there is no such folder.
-        UnknownNameError: For another part or perspective.
     """
     place = data_folder(root)
     return [
@@ -82,11 +73,7 @@ def discover(
 
 
 def find(root: Path, id: str) -> MindClip | None:
-    """One clip of a folder by its id, without opening any other; None where there is none.
-
-    Raises:
-        DataError: When there is no such folder.
-    """
+    """One clip of a folder by its id, without opening any other; None where there is none."""
     place = data_folder(root)
     for perspective, part in _asked(PARTS, PERSPECTIVES):
         top, named, name, *_ = [*id.split("/"), "", ""]
@@ -104,15 +91,6 @@ def absent(
     """What is missing completely from a folder, one line each; no file is opened.
 
     A missing perspective is listed once, not once per part.
-
-    Args:
-        root: The folder `MIND-Data`, or the one that holds it.
-        parts: Parts that are wanted.
-        perspectives: Perspectives that are wanted.
-
-    Raises:
-        DataError: When there is no such folder.
-        UnknownNameError: For another part or perspective.
     """
     place = data_folder(root)
     said: dict[str, None] = {}
@@ -221,26 +199,12 @@ def _examined(at: _Loading, clip: MindClip) -> MindClip:
 
 
 def told(error: Exception, folder: Path) -> str:
-    """Describe a fault in one line, with file names relative to a folder.
-
-    Args:
-        error: The fault.
-        folder: The folder.
-    """
+    """Describe a fault in one line, with file names relative to a folder."""
     return str(error).replace(f"{folder}/", "")
 
 
 def check_size(clip: MindClip, size: tuple[int, int], name: str) -> None:
-    """Check that pictures have the size of the camera that took them.
-
-    Args:
-        clip: The clip.
-        size: Width and height of the pictures.
-        name: Name of their file, for messages.
-
-    Raises:
-        DataError: They have not.
-    """
+    """Check that pictures have the size of the camera that took them."""
     camera = clip.camera
     if camera is not None and size != (camera.width, camera.height):
         raise DataError(
@@ -249,15 +213,7 @@ def check_size(clip: MindClip, size: tuple[int, int], name: str) -> None:
 
 
 def with_sidecar(clip: MindClip, car: SideCar) -> MindClip:
-    """Add to a clip what our own side-car says.
-
-    Args:
-        clip: The clip.
-        car: The side-car.
-
-    Raises:
-        DataError: The side-car is of the other perspective.
-    """
+    """Add to a clip what our own side-car says."""
     if car.perspective != clip.perspective:
         raise DataError(f"{SIDECAR}: perspective '{car.perspective}' lies in {clip.perspective}_data; move the clip")
     return replace(clip, space=car.space, space_known=True, family=car.family, world=car.world, camera=car.camera)
@@ -420,9 +376,6 @@ def load(clip: MindClip) -> Episode:
     A mirror task gives the start image alone and no action (see `mirror_actions`). Its pose is that of the side-car,
     else at the origin along +x; facts["pose_known"] records which. Cameras of published data are assumed to see 90
     degrees across, which is not verified (facts["camera_known"]).
-
-    Raises:
-        DataError: With the clip's fault, and when a file cannot be read or files disagree.
     """
     if clip.fault is not None:
         raise DataError(f"{clip.id}: {clip.fault}")
@@ -430,21 +383,12 @@ def load(clip: MindClip) -> Episode:
 
 
 def keys_of(clip: MindClip) -> NDArray[np.uint8]:
-    """Key codes (T, 4) of a recorded clip, columns ws, ad, ud, lr; row t led to frame t.
-
-    Raises:
-        DataError: When the file cannot be read.
-    """
+    """Key codes (T, 4) of a recorded clip, columns ws, ad, ud, lr; row t led to frame t."""
     return _file_of(clip).keys
 
 
 def mirror_keys(clip: MindClip) -> NDArray[np.uint8]:
-    """Key codes (n, 4) of a mirror task; row k leads to frame k of its video. Published ones have 48 rows.
-
-    Raises:
-        UsageError: For other clips.
-        DataError: When the file cannot be read.
-    """
+    """Key codes (n, 4) of a mirror task; row k leads to frame k of its video. Published ones have 48 rows."""
     if clip.path is None:
         raise UsageError(f"{clip.id}: not a mirror task; its keys are keys_of(clip)")
     by_definition = clip.records is None and clip.fault is None
@@ -452,21 +396,12 @@ def mirror_keys(clip: MindClip) -> NDArray[np.uint8]:
 
 
 def mirror_actions(clip: MindClip) -> Actions:
-    """The same keys as actions in the clip's space: n rows, of which row 0 acts on the start image.
-
-    Raises:
-        UsageError: For other clips.
-        DataError: When the file cannot be read.
-    """
+    """The same keys as actions in the clip's space: n rows, of which row 0 acts on the start image."""
     return actions_of(mirror_keys(clip), clip.space)
 
 
 def video_path(clip: MindClip) -> Path:
-    """The real video of a recorded clip.
-
-    Raises:
-        DataError: When it has none.
-    """
+    """The real video of a recorded clip."""
     if clip.video is None:
         raise DataError(f"{clip.id}: {clip.fault or 'has no video'}")
     return clip.video
@@ -475,16 +410,8 @@ def video_path(clip: MindClip) -> Path:
 def poses_of_file(file: ActionFile, perspective: Perspective, where: str) -> FloatArray:
     """Compute the camera poses of an action file.
 
-    Args:
-        file: Its content.
-        perspective: First or third person.
-        where: Name of the file, for messages.
-
     Returns:
         Camera-to-world poses (T, 4, 4).
-
-    Raises:
-        DataError: The file lacks the camera's fields.
     """
     if perspective == "1st":
         position, angles = file.actor_pos, file.actor_rpy

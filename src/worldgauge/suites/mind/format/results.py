@@ -162,16 +162,6 @@ def write_results(path: Path, results: Results) -> Path:
     """Write a result file in one step. Averages are plain means over the values that are given.
 
     It is strict JSON: infinite PSNR is null with their number next to it; other values that are not finite are null.
-
-    Args:
-        path: The file.
-        results: The results.
-
-    Returns:
-        The file.
-
-    Raises:
-        DataError: It cannot be written.
     """
     content: dict[str, Any] = {
         "data": [_entry(item) for item in results.data],
@@ -187,9 +177,6 @@ def read_results(path: Path) -> Results:
     """Read a result file, theirs or ours. Absent keys stay None.
 
     `Infinity`, and null with a count, are both read as an infinite PSNR.
-
-    Raises:
-        DataError: Names the entry that is wrong.
     """
     path = Path(path)
     try:
@@ -350,11 +337,6 @@ def results_of(scores: Sequence[Score], failed: Sequence[Failure], horizon: int 
 
     An entry holds the scores of its clip, or its error. Videos of one start image are one entry. What has no video has
     no entry there; it is `missing`.
-
-    Args:
-        scores: Scores of one subject.
-        failed: Its failures.
-        horizon: Most frames that were asked for; None for all.
     """
     found: dict[str, dict[str, Score]] = {}
     for score in scores:

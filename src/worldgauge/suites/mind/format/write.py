@@ -67,26 +67,8 @@ def write_clip(
     Clips of the tests get an images.txt of their true poses.
 
     Args:
-        root: The data folder.
-        perspective: First or third person.
-        part: Part of the data; not the mirror test.
-        name: Name of the clip's folder.
-        walk: T rows.
         frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. Render them from `stored_poses(walk)`, which are
             to the last bit what a reader gets.
-        world: The world they show.
-        camera: The camera that took them.
-        family: Family of the world.
-        mark_time: First frame to predict.
-        facts: Plain JSON values, such as the seed of the walk.
-        kind: How the video is coded.
-
-    Returns:
-        The clip's folder.
-
-    Raises:
-        DataError: When the name is not allowed in a path, the walk is of the other perspective, numbers of frames
-            differ, `mark_time` is out of range, or a file cannot be written. Nothing is left then.
     """
     n = len(walk.keys)
     where = f"{perspective}_data/{part}"
@@ -134,22 +116,8 @@ def write_mirror_start(
     """Write a start image and its side-car. The side-car comes first, so an image that is there is complete.
 
     Args:
-        root: The data folder.
-        perspective: First or third person.
-        name: Stem of the image.
         image: (H, W, 3) uint8 RGB.
         pose: Camera-to-world (4, 4) from which it was taken.
-        world: The world it shows.
-        camera: The camera that took it.
-        family: Family of the world.
-        space: What the keys do.
-        facts: Plain JSON values.
-
-    Returns:
-        Path of the image.
-
-    Raises:
-        DataError: As `write_clip`.
     """
     where = f"{perspective}_data/mirror_test"
     folder = Path(root) / part_folder(perspective, "mirror_test")
@@ -170,18 +138,7 @@ def write_mirror_start(
 
 
 def write_mirror_actions(root: Path, perspective: Perspective) -> list[Path]:
-    """Write the ten paths of a perspective as action files, with zero poses as in the published ones.
-
-    Args:
-        root: The data folder.
-        perspective: First or third person.
-
-    Returns:
-        The files.
-
-    Raises:
-        DataError: A file cannot be written.
-    """
+    """Write the ten paths of a perspective as action files, with zero poses as in the published ones."""
     folder = Path(root) / part_folder(perspective, "mirror_test")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -222,17 +179,7 @@ MIRROR: Part = "mirror_test"
 
 
 def submissions(folder: Path) -> dict[str, Path]:
-    """The models of a folder, each with the folder that holds its `1st_data` or `3rd_data`.
-
-    Args:
-        folder: Of one model, or of models.
-
-    Returns:
-        Folder by name of the model.
-
-    Raises:
-        DataError: For a missing folder, one without any model, and links to models that lead out of it.
-    """
+    """The models of a folder, each with the folder that holds its `1st_data` or `3rd_data`."""
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; expected <model>/1st_data/mem_test/<clip>/video.mp4 in it")
@@ -253,12 +200,6 @@ def mirror_folders(submission: Path) -> dict[Perspective, list[str]]:
 
     The released scorer takes any name. One that cannot be part of an id is left out; its videos are then told as
     videos without a task.
-
-    Args:
-        submission: The folder of one model, with `1st_data` or `3rd_data` in it.
-
-    Raises:
-        DataError: A folder cannot be listed.
     """
     found: dict[Perspective, list[str]] = {}
     for perspective in PERSPECTIVES:
@@ -269,12 +210,7 @@ def mirror_folders(submission: Path) -> dict[Perspective, list[str]]:
 
 
 def submitted_paths(perspective: Perspective, name: str) -> list[MindClip]:
-    """The ten paths of a folder of a submission, by their definition and in the shared action space.
-
-    Args:
-        perspective: First or third person.
-        name: Name of the folder.
-    """
+    """The ten paths of a folder of a submission, by their definition and in the shared action space."""
     folder = Path(f"{perspective}_data", MIRROR, name)
     return [
         MindClip(
@@ -293,11 +229,7 @@ def submitted_paths(perspective: Perspective, name: str) -> list[MindClip]:
 
 
 def submitted_path(task: str) -> MindClip:
-    """The path of a task's id, such as "1st_data/mirror_test/scene_a/path-3".
-
-    Raises:
-        DataError: It is none of the ten.
-    """
+    """The path of a task's id, such as "1st_data/mirror_test/scene_a/path-3"."""
     top, _, rest = task.partition("/")
     name = rest.removeprefix(f"{MIRROR}/").rpartition("/")[0]
     for perspective in PERSPECTIVES:

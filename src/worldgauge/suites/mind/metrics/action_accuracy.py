@@ -265,9 +265,6 @@ def labels_of(keys: ArrayLike) -> list[str]:
 
     Args:
         keys: Codes (n, 4): columns ws, ad, ud, lr of whole numbers, 0 none, 1 first, 2 second.
-
-    Raises:
-        ShapeError: For other codes; names the row.
     """
     codes = np.asarray(keys)
     if codes.ndim != 2 or codes.shape[1] != 4:
@@ -280,16 +277,7 @@ def labels_of(keys: ArrayLike) -> list[str]:
 
 
 def group_of(label: str, rule: GroupRule = "keys") -> str:
-    """Return the group of an action; see `GroupRule`.
-
-    Args:
-        label: The action, its keys joined by "+".
-        rule: How actions are grouped.
-
-    Raises:
-        UnknownNameError: A part of the label is not a key.
-        UsageError: There is no such rule.
-    """
+    """Return the group of an action; see `GroupRule`."""
     if rule not in get_args(GroupRule):
         raise UsageError(f"no rule '{rule}' to group actions by; known: {', '.join(get_args(GroupRule))}")
     parts = set() if label == NO_OP else set(label.split("+"))
@@ -335,9 +323,6 @@ def camera_steps(poses: ArrayLike) -> FloatArray:
     Returns:
         (n - 1, 6): translation in the unit of the poses, and the turn as axis times angle in radians. NaN where one of
         the two poses is unknown.
-
-    Raises:
-        ShapeError: Another shape.
     """
     own = np.asarray(poses, np.float64)
     if own.ndim != 3 or own.shape[1:] != (4, 4):
@@ -355,12 +340,6 @@ def step_cosines(truth: ArrayLike, generated: ArrayLike) -> StepCosines:
     Args:
         truth: (n, 4, 4) camera-to-world, metres.
         generated: (n, 4, 4) camera-to-world, in any world frame and unit; NaN where unknown.
-
-    Returns:
-        The cosines, of n - 1 steps.
-
-    Raises:
-        ShapeError: Other shapes, or of different lengths.
     """
     q, p = camera_steps(truth), camera_steps(generated)
     if q.shape != p.shape:
@@ -468,12 +447,6 @@ def key_answers(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> list
         truth: (n, 4, 4) true camera-to-world, metres.
         generated: (n, 4, 4) imagined, in any world frame and unit; NaN where unknown.
         keys: (n, 4) key codes ws, ad, ud, lr; row i leads to frame i.
-
-    Returns:
-        The answers, in order; a change of walking and looking keys at once has two.
-
-    Raises:
-        ShapeError: Other shapes.
     """
     q, p, codes = camera_steps(truth), camera_steps(generated), np.asarray(keys)
     if p.shape != q.shape or codes.shape != (len(q) + 1, 4):

@@ -60,15 +60,7 @@ def out_leg_motion(start: Image, turn: Image) -> float:
 
 
 def moves(motion: float, real_median: float) -> bool:
-    """Whether a motion is at least MOTION_SHARE of the median motion of real clips of equal length.
-
-    Args:
-        motion: From `out_leg_motion`.
-        real_median: Median of the same number over real clips.
-
-    Raises:
-        ShapeError: For a motion below 0 or not finite, and for a median that is not above 0.
-    """
+    """Whether a motion is at least MOTION_SHARE of the median motion of real clips of equal length."""
     if not (math.isfinite(motion) and motion >= 0 and math.isfinite(real_median) and real_median > 0):
         raise ShapeError(f"a motion >= 0 and a median of real clips > 0 are needed, got {motion} and {real_median}")
     return motion >= MOTION_SHARE * real_median
@@ -121,31 +113,19 @@ class SceneDistances(NamedTuple):
 
 
 def released_pairs(n: int) -> list[tuple[int, int]]:
-    """Frames (k, n - 1 - k), k < n / 2, of a video of n frames.
-
-    Raises:
-        ShapeError: Unless n is even and positive.
-    """
+    """Frames (k, n - 1 - k), k < n / 2, of a video of n frames."""
     _check(n)
     return [(k, n - 1 - k) for k in range(n // 2)]
 
 
 def aligned_pairs(n: int) -> list[tuple[int, int]]:
-    """States (k, n - k), k < n / 2, of a video of n frames: state 0 is the start image, state j the frame j - 1.
-
-    Raises:
-        ShapeError: Unless n is even and positive; only then does the path turn round at a frame.
-    """
+    """States (k, n - k), k < n / 2, of a video of n frames: state 0 is the start image, state j the frame j - 1."""
     _check(n)
     return [(k, n - k) for k in range(n // 2)]
 
 
 def turn_frame(n: int) -> int:
-    """The frame at the far end of the path of a video of n frames.
-
-    Raises:
-        ShapeError: Unless n is even and positive.
-    """
+    """The frame at the far end of the path of a video of n frames."""
     _check(n)
     return n // 2 - 1
 
@@ -154,14 +134,6 @@ def scene_errors(video: Clip, start: Image | None = None, *, means: Means = Mean
     """Errors of all pairs of both pairings. Memory does not grow with N.
 
     The processor prepares every frame once, a device both of each pair.
-
-    Args:
-        video: N frames.
-        start: The image that it starts from, of any size; without it nothing is aligned.
-        means: What scores are computed with.
-
-    Raises:
-        ShapeError: For an odd or empty video.
     """
     _check(len(video))
     # Pairs come from the turn outwards, so that the way back is decoded once, forwards.
@@ -178,17 +150,7 @@ def scene_errors(video: Clip, start: Image | None = None, *, means: Means = Mean
 def scene_distances(
     video: Clip, distances: Distances, start: Image | None = None, *, batch: int = 10
 ) -> SceneDistances:
-    """Learned distances of all pairs of both pairings, otherwise like `scene_errors`.
-
-    Args:
-        video: N frames.
-        distances: The network; what it raises is passed on.
-        start: The image that the video starts from, of any size.
-        batch: Pairs asked for at a time; about 40 MB are held per pair.
-
-    Raises:
-        ShapeError: For an odd or empty video.
-    """
+    """Learned distances of all pairs of both pairings, otherwise like `scene_errors`."""
     _check(len(video))
     released: list[float] = []
     aligned: list[float] = []
@@ -202,16 +164,7 @@ def scene_distances(
 
 
 def scene_details(video: Clip, start: Image | None = None, *, means: Means = Means()) -> SceneDetails:  # noqa: B008
-    """Correlation of detail of all pairs of both pairings, otherwise like `scene_errors`.
-
-    Args:
-        video: N frames.
-        start: The image that it starts from, as large as the frames; without it nothing is aligned.
-        means: What scores are computed with.
-
-    Raises:
-        ShapeError: For an odd or empty video, and for a start image of another size.
-    """
+    """Correlation of detail of all pairs of both pairings, otherwise like `scene_errors`."""
     _check(len(video))
     pairs = list(means.each(_details_of, _triples(video, start, np.asarray)))[::-1]
     return SceneDetails(tuple(one for one, _ in pairs), () if start is None else tuple(other for _, other in pairs))

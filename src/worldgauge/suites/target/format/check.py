@@ -115,15 +115,7 @@ class ScenarioStatistics:
 
 
 def check(root: Path, *, decode: bool = False) -> ScenarioStatistics:
-    """Statistics and findings of a folder; pictures and videos are opened.
-
-    Args:
-        root: The folder.
-        decode: Whether they are also decoded completely.
-
-    Raises:
-        DataError: When there is no such folder.
-    """
+    """Statistics and findings of a folder; pictures and videos are opened."""
     scenarios, *others = discover_horizons(root)
     valid = [scenario for scenario in scenarios if scenario.fault is None]
     later = {f"{h:g}": [s for s in found if s.fault is None] for h, found in zip(HORIZONS_S[1:], others, strict=True)}

@@ -59,14 +59,7 @@ def discover(
     cannot be read give no labels and a warning in every scenario.
 
     Args:
-        root: Holds scenario folders, or `Benchmark` or `dataset/Benchmark`.
         horizon_s: 8, 6 or 4 seconds.
-        labels: A csv; by default `im_ex_test_only.csv` in the data.
-        compat: "released" does not turn to the new heading, and takes 4 s from its own csv.
-
-    Raises:
-        DataError: When there is no such folder, or labels that were given cannot be read.
-        UsageError: For other horizons.
     """
     (found,) = discover_horizons(root, (horizon_s,), labels=labels, compat=compat)
     return found
@@ -78,14 +71,7 @@ def discover_horizons(
     """The same for several horizons, one list each; what they share is read once.
 
     Args:
-        root: As `discover` takes it.
         horizons_s: Each 8, 6 or 4 seconds.
-        labels: As `discover` takes them.
-        compat: "released" reads as the released code does.
-
-    Raises:
-        DataError: When there is no such folder, or labels that were given cannot be read.
-        UsageError: For other horizons.
     """
     for horizon_s in horizons_s:
         if horizon_s not in HORIZONS_S:
@@ -105,20 +91,12 @@ def discover_horizons(
 
 
 def load_labels(path: Path) -> dict[str, Label]:
-    """Label of every scenario in a csv with the columns name and is_explicit.
-
-    Raises:
-        DataError: Names the row that is wrong.
-    """
+    """Label of every scenario in a csv with the columns name and is_explicit."""
     return read_labels(Path(path))
 
 
 def scenarios_folder(root: Path) -> Path:
-    """The folder that holds the scenario folders: `root`, or one of `INSIDE` below it.
-
-    Raises:
-        DataError: When there is none.
-    """
+    """The folder that holds the scenario folders: `root`, or one of `INSIDE` below it."""
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
@@ -175,10 +153,7 @@ def load(folder: Path, horizon_s: float = 8.0, *, compat: Compat = None, label: 
     """Read the scenario of one folder; its faults are stored in it, not raised.
 
     Args:
-        folder: The folder.
         horizon_s: Horizon, seconds.
-        compat: "released" reads as the released code does.
-        label: Whether the target is named in the text.
     """
     return _load(Path(folder), (horizon_s,), compat, label)[0]
 
@@ -429,15 +404,7 @@ class _Loading:
 
 
 def number_of_row(content: Mapping[str, Any], key: str) -> int | None:
-    """Read a row number.
-
-    Args:
-        content: The fields.
-        key: The field.
-
-    Returns:
-        0 or more; None where the field is missing or not a row number.
-    """
+    """Read a row number."""
     value = number_at(content, key)
     return int(value) if value is not None and value >= 0 and value == int(value) else None
 
@@ -506,11 +473,7 @@ class SideCar(NamedTuple):
 
 
 def read_path(path: Path) -> Path2D:
-    """Read a csv with the columns x and y, metres; rows with an empty or NaN value are left out, as released.
-
-    Raises:
-        DataError: For missing columns, and for values that are no numbers, infinite or beyond a million metres.
-    """
+    """Read a csv with the columns x and y, metres; rows with an empty or NaN value are left out, as released."""
     rows = csv.reader(read_csv(path))
     values: list[tuple[float, float]] = []
     kept: list[int] = []
@@ -544,11 +507,7 @@ def number_at(content: Mapping[str, Any], *keys: str) -> float | None:
 
 
 def read_labels(path: Path) -> dict[str, Label]:
-    """Label of every scenario in a csv with the columns name and is_explicit (1 or 0).
-
-    Raises:
-        DataError: For missing columns, other values, and a name with two labels.
-    """
+    """Label of every scenario in a csv with the columns name and is_explicit (1 or 0)."""
     with _whole_csv(path):
         return _labels_of(csv.DictReader(read_csv(path)), path)
 
@@ -573,9 +532,6 @@ def read_sidecar(path: Path) -> SideCar:
     """Read what an embedded world adds.
 
     All of it is checked, since renderers rely on it: no invalid pose, camera or time is passed on.
-
-    Raises:
-        DataError: Names the field that is wrong.
     """
     content = read_json_object(path)
     if content.get("format") != SIDECAR_FORMAT:

@@ -111,9 +111,6 @@ def truth_clip(scenario: Scenario) -> Clip:
 
     Where the video has another number of frames than the path has rows, each is found in proportion, and the rate is
     that of the rows.
-
-    Raises:
-        DataError: Where there is no video or it cannot be read.
     """
     clip = open_video(scenario)
     if len(clip) == _all_rows(scenario):
@@ -129,9 +126,7 @@ def video_frames_of(scenario: Scenario, rows: ArrayLike, n_frames: int) -> NDArr
     in proportion, first to first and last to last.
 
     Args:
-        scenario: The scenario.
         rows: (n,); may be fractions, or before the path. Beyond the video its last frame is held.
-        n_frames: Frames of the video.
 
     Returns:
         Frame numbers (n,).
@@ -149,11 +144,7 @@ def _all_rows(scenario: Scenario) -> int:
 
 
 def open_video(scenario: Scenario) -> Clip:
-    """All real frames.
-
-    Raises:
-        DataError: Where there is no video or it cannot be read.
-    """
+    """All real frames."""
     if scenario.video is None:
         raise DataError(f"{scenario.id}: no video of the real walk; expected {scenario.id}_video.mp4 next to its path")
     return Clip.open(scenario.video)
@@ -198,12 +189,8 @@ def rebase(xy: ArrayLike, row: int, heading: float | None = None) -> FloatArray:
 
     Args:
         xy: (T, 2) metres.
-        row: The row to see them from.
         heading: Radians about +z from +x in the frame of `xy`. None takes the direction of the path there, and keeps
             the axes where the path does not go anywhere.
-
-    Raises:
-        ShapeError: On other shapes and rows out of range.
     """
     points = _checked(xy, row)
     if heading is None:
@@ -219,14 +206,10 @@ def cut_history(xy: ArrayLike, rows: int, heading: float | None = None) -> Float
 
     Args:
         xy: (T, 2) metres.
-        rows: Number of rows cut off.
         heading: Heading at the cut, radians; that of the path by default.
 
     Returns:
         (T - rows, 2).
-
-    Raises:
-        ShapeError: As `rebase`.
     """
     return rebase(xy, rows, heading)[rows:]
 
@@ -236,7 +219,6 @@ def cut_released(xy: ArrayLike, rows: int) -> FloatArray:
 
     Args:
         xy: (T, 2) metres.
-        rows: Number of rows cut off.
 
     Returns:
         (T - rows, 2).
@@ -251,7 +233,6 @@ def heading_at(xy: ArrayLike, row: int) -> float | None:
 
     Args:
         xy: (T, 2) metres.
-        row: The row.
 
     Returns:
         Radians about +z from +x; None where the path does not move.
@@ -270,13 +251,9 @@ def path_of_poses(poses: ArrayLike, row: int) -> FloatArray:
 
     Args:
         poses: Camera-to-world (T, 4, 4), z up.
-        row: The pose.
 
     Returns:
         (T, 2) metres.
-
-    Raises:
-        ShapeError: Other shapes.
     """
     poses = np.asarray(poses, np.float64)
     if poses.ndim != 3 or poses.shape[1:] != (4, 4):
@@ -339,11 +316,7 @@ def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path
     `videos`, which plays them, fails that scenario alone.
 
     Args:
-        root: The folder of the models, or one that holds the folder of this horizon, itself or below `dataset`.
         horizon_s: 8, 6 or 4 seconds.
-
-    Raises:
-        DataError: For a missing folder and for links that lead out of it.
     """
     place = videos_folder(root, horizon_s)
     found: dict[str, dict[str, Path]] = {}
@@ -367,12 +340,7 @@ def videos_folder(root: Path, horizon_s: float = 8.0) -> Path:
     """Find the folder of the models' videos of a horizon: in `root`, in `root`/dataset, or `root` itself.
 
     Args:
-        root: The folder.
         horizon_s: Horizon, seconds.
-
-    Raises:
-        DataError: There is no such folder.
-        UsageError: Another horizon.
     """
     root = Path(root)
     if horizon_s not in HORIZONS_S:
@@ -386,12 +354,7 @@ def videos_folder(root: Path, horizon_s: float = 8.0) -> Path:
 
 
 def match(videos: Mapping[str, Path], scenarios: Iterable[Scenario]) -> Matched:
-    """Match videos of one model and scenarios by name; every one without a partner is listed.
-
-    Args:
-        videos: Files by name.
-        scenarios: The scenarios.
-    """
+    """Match videos of one model and scenarios by name; every one without a partner is listed."""
     ids = [scenario.id for scenario in scenarios]
     return Matched(
         videos={id: videos[id] for id in ids if id in videos},

@@ -73,23 +73,12 @@ class Segment:
         return rebase(self.positions[:, :2], row, float(yaw_of_quaternion(self.quaternions[row])))
 
     def distance_m(self, row: int, other: int) -> float:
-        """Return the distance in the plane between two rows, metres.
-
-        Args:
-            row: A row.
-            other: Another.
-        """
+        """Return the distance in the plane between two rows, metres."""
         return float(np.linalg.norm(self.positions[row, :2] - self.positions[other, :2]))
 
 
 def scenario_name(scene: str, first: int, last: int) -> str:
-    """Name a scenario: <scene>_custom_segment_<first>_<last>.
-
-    Args:
-        scene: Name of the scene.
-        first: First frame.
-        last: Last frame.
-    """
+    """Name a scenario: <scene>_custom_segment_<first>_<last>."""
     return f"{scene}_custom_segment_{first:03d}_{last:03d}"
 
 
@@ -108,21 +97,7 @@ def write_scenario(
     """Write a collected walk as the scenario <root>/<name>/, with its world in `<name>_world.json`.
 
     Args:
-        root: Folder of the scenarios.
-        name: Name of the scenario.
-        walk: The walk, T poses.
         frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB.
-        world: The world.
-        camera: The camera.
-        scene: Recording it is a part of; `name` by default.
-        split: Split of the data.
-        horizons_s: Of 6 and 4; those for which the walk is long enough are written.
-
-    Returns:
-        The folder.
-
-    Raises:
-        DataError: As `write_segment`.
     """
     sidecar = {
         "format": SIDECAR_FORMAT,
@@ -166,18 +141,7 @@ def write_segment(
     The video is H.264 for any player, 4:2:0; pictures are PNG, so the two frames that matter are exact.
 
     Args:
-        root: Folder of the scenarios.
-        name: Name of the scenario.
-        segment: T rows.
         frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB.
-        horizons_s: Shorter horizons to write as well.
-
-    Returns:
-        The folder.
-
-    Raises:
-        DataError: For a name that is not allowed for a folder, for another number of frames than rows, and when a file
-            cannot be written, such as on a full disk. Nothing is left then.
     """
     if not NAME.fullmatch(name):
         raise DataError(f"the name {name!r} needs letters, digits, '.', '_' or '-', and no leading '.'; rename it")
@@ -191,15 +155,7 @@ def write_segment(
 
 
 def write_labels(root: Path, labels: Mapping[str, Label]) -> Path:
-    """Write the labels csv of a folder; "unknown" ones are left out, as in the release.
-
-    Args:
-        root: The folder.
-        labels: Labels by scenario.
-
-    Returns:
-        The file.
-    """
+    """Write the labels csv of a folder; "unknown" ones are left out, as in the release."""
     lines = [f"{name},{int(label == 'explicit')}\n" for name, label in sorted(labels.items()) if label != "unknown"]
     path = Path(root) / LABELS_FILE
     write_file(path, "name,is_explicit\n" + "".join(lines))
@@ -357,7 +313,6 @@ def plot_of_path(xy: FloatArray, history_rows: int) -> Image:
 
     Args:
         xy: Path (T, 2), metres.
-        history_rows: Rows before the current one.
 
     Returns:
         (400, 400, 3) uint8 RGB.
