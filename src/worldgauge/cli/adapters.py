@@ -25,19 +25,7 @@ def known() -> dict[str, str]:
 
 
 def hand_out(name: str, folder: Path) -> list[Path]:
-    """Copy an adapter, and the file that serves it, into a folder.
-
-    Args:
-        name: Name of the adapter.
-        folder: The folder.
-
-    Returns:
-        Paths of the copies.
-
-    Raises:
-        UnknownNameError: For an unknown adapter, with the nearest name.
-        UsageError: Where another file with the same name exists.
-    """
+    """Copy an adapter, and the file that serves it, into a folder."""
     if name not in files():
         raise UnknownNameError("adapter", name, files())
     sources = [files()[name], Path(worldgauge_serve.__file__)]

@@ -59,11 +59,7 @@ class WithSettings(TyperCommand):
         return super().parse_args(context, args)
 
     def format_help(self, context: Any, formatter: Any) -> None:
-        """The options of the command, then the settings of the suite.
-
-        Raises:
-            UnknownNameError: For an unknown suite.
-        """
+        """The options of the command, then the settings of the suite."""
         from worldgauge.engine.suite.base import suites
 
         name = context.meta.get("suite")

@@ -45,14 +45,7 @@ if TYPE_CHECKING:
 
 
 def result(run: RunResult, form: Form, **more: Any) -> None:
-    """Print tables, counts, failures and the next command.
-
-    Args:
-        run: The result.
-        form: What is on stdout: all as text; one JSON object, whose "directory" is null where the runs are in several
-            folders; or the tables as CSV, with the rest on stderr.
-        **more: Further facts for the JSON object.
-    """
+    """Print tables, counts, failures and the next command."""
     counts = run.counts
     tables = run.table() if counts.scored else []
     if form == "json":
@@ -372,15 +365,7 @@ class Checking(ProgressBar):
 
 
 def checked_model(report: ModelReport, form: Form) -> bool:
-    """Print all verdicts, then the question, the answer and advice for each check that is not well.
-
-    Args:
-        report: The results.
-        form: What is on stdout: text, one JSON object, or the verdicts as CSV with the rest on stderr.
-
-    Returns:
-        Whether nothing is violated.
-    """
+    """Print all verdicts, then the question, the answer and advice for each check that is not well."""
     if form == "json":
         print_json(**report.to_dict())
         return report.ok

@@ -100,18 +100,7 @@ class AnswerCardView:
 def view_answer_card(
     name: str, evidence: Evidence, suite: Suite, task: Task | None, styles: Mapping[str, SeriesStyle]
 ) -> AnswerCardView:
-    """The card of a task, as the suite makes it. A card without data explains why.
-
-    Args:
-        name: Id of the task.
-        evidence: The compared runs.
-        suite: The suite.
-        task: The task. None where no record can be read.
-        styles: Style by subject.
-
-    Returns:
-        The content of the card.
-    """
+    """The card of a task, as the suite makes it. A card without data explains why."""
     if task is None:
         return AnswerCardView(problem="no record of this task can be read; run again to make it")
     scores = {
@@ -133,12 +122,7 @@ def view_answer_card(
 
 
 def without_solids(card_view: AnswerCardView, left: int) -> AnswerCardView:
-    """Remove the meshes of a card where they do not fit, with a note.
-
-    Args:
-        card_view: The card.
-        left: Characters left on the page.
-    """
+    """Remove the meshes of a card where they do not fit, with a note."""
     if card_view.solid_bytes <= left:
         return card_view
     answers = tuple(
@@ -149,14 +133,7 @@ def without_solids(card_view: AnswerCardView, left: int) -> AnswerCardView:
 
 
 def packed(mesh: Mesh) -> Markup:
-    """A mesh as text: deflated little-endian int16 corners, then RGBA bytes, face by face.
-
-    Args:
-        mesh: The mesh.
-
-    Returns:
-        The text. Empty for a mesh without faces, or with too many.
-    """
+    """A mesh as text: deflated little-endian int16 corners, then RGBA bytes, face by face."""
     count = len(mesh.quads)
     if not 0 < count <= MOST_QUADS:
         return NOTHING

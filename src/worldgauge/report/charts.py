@@ -27,17 +27,7 @@ def sharp_yet_wrong(
     shown: Appearance,
     floor: Collection[str],
 ) -> Markup:
-    """Plot how good the frames of every subject look (x) against its score (y, with its interval).
-
-    Args:
-        evidence: Scores of all runs.
-        styles: Style by label.
-        metric: The metric.
-        name: Its name on the page.
-        compared: Means and intervals.
-        shown: How good frames look.
-        floor: Labels of floor references.
-    """
+    """Plot how good the frames of every subject look (x) against its score (y, with its interval)."""
     spots = []
     for run in evidence.runs:
         x, standing = shown.mean(run.label), compared.by_label.get(run.label)
@@ -66,15 +56,7 @@ def over_frames(
     """The mean score by generated frame, one panel per cell.
 
     Args:
-        evidence: The compared runs.
-        styles: Style by subject.
-        metric: Name of the metric.
-        name: Its name on the page.
         unit: Whether the values are in [0, 1], so that the axis shows all of it.
-        cell_of: Gives the panel of a task's group.
-
-    Returns:
-        Title and chart of each panel. Cells without series are left out.
     """
     cells: dict[str, list[str]] = {}
     for task, group in evidence.groups.items():
@@ -102,15 +84,7 @@ def over_frames(
 
 
 def endless_frames(evidence: Evidence, metric: str) -> list[tuple[str, int, int]]:
-    """Count infinite frame values.
-
-    Args:
-        evidence: Scores of all runs.
-        metric: The metric.
-
-    Returns:
-        Label, number of infinite values and number of all values, of subjects that have infinite ones.
-    """
+    """Count infinite frame values."""
     found = []
     for run in evidence.runs:
         values = [v for s in run.by_metric.get(metric, {}).values() for _, v in s.series if v is not None]
@@ -121,14 +95,7 @@ def endless_frames(evidence: Evidence, metric: str) -> list[tuple[str, int, int]
 
 
 def ranking(styles: Mapping[str, SeriesStyle], name: str, placed: Sequence[Standing], *, ranked: bool) -> Markup:
-    """Draw all subjects by their overall mean, with intervals.
-
-    Args:
-        styles: Style by label.
-        name: Name of the metric on the page.
-        placed: Subjects in order.
-        ranked: With ranks, where the data can give them.
-    """
+    """Draw all subjects by their overall mean, with intervals."""
     rows = [
         curves.Level(
             styles[s.label], f"{s.rank}. {s.label}" if ranked and s.places else s.label, s.mean, s.low, s.high, s.flag
@@ -165,15 +132,7 @@ def memory_budget(
     *,
     unit: bool,
 ) -> Markup:
-    """Draw scores against the number of context frames, on a doubling scale with "all" last.
-
-    Args:
-        styles: Style by label.
-        name: Name of the metric on the page.
-        compared: Means and intervals.
-        found: Number of context frames (None for all) and label of each run, by subject.
-        unit: The metric lies in [0, 1].
-    """
+    """Draw scores against the number of context frames, on a doubling scale with "all" last."""
     lengths = sorted({context for runs in found.values() for context, _ in runs}, key=lambda c: (c is None, c or 0))
     drawn = []
     for subject, runs in found.items():

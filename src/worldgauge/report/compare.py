@@ -146,21 +146,7 @@ def compare(
     balanced: str = "",
     table: Table | None = None,
 ) -> Comparison:
-    """Compare all rows that have a finite value of a metric. p-values of tested pairs are corrected together (Holm).
-
-    Args:
-        evidence: The compared runs.
-        metric: Name of the metric.
-        higher: Whether higher values are better.
-        bounds: Smallest and largest possible value. Intervals are cut there.
-        flags: Why a subject cannot win, by label. Its differences are shown, but it has no place.
-        balanced: Key of the tasks' groups whose values have equal weight, whatever their number of tasks. Empty for
-            none.
-        table: Table of the metric. A cell over the same values lends its interval, so that a page shows one.
-
-    Returns:
-        The comparison.
-    """
+    """Compare all rows that have a finite value of a metric. p-values of tested pairs are corrected together (Holm)."""
     everything = {e.label: e.values(metric) for e in evidence.runs}
     values = {label: _finite(theirs) for label, theirs in everything.items()}
     endless = {label: len(everything[label]) - len(theirs) for label, theirs in values.items()}
@@ -266,12 +252,6 @@ def appearance(evidence: Evidence) -> Appearance | None:
     """Sharpness divided by that of the truth on the same trajectory.
 
     Without a run of the truth the sharpness itself is used.
-
-    Args:
-        evidence: The compared runs.
-
-    Returns:
-        The sharpness. None when it was not measured.
     """
     if not evidence.has(METRIC):
         return None
@@ -324,19 +304,6 @@ def verdict(
 
     Models under test are judged, or, where none was run, references that saw nothing hidden. Flagged ones are not
     judged, but a flag does not remove a floor reference. Without a claim the verdict only says who leads.
-
-    Args:
-        evidence: The compared runs.
-        name: Name of the metric on the page.
-        compared: The comparison.
-        shown: How the frames look.
-        floor: Sources of the floor references.
-        claim: The claim, as a verb in the third person.
-        memory: Whether the claim is of memory.
-        words: Words of the page.
-
-    Returns:
-        The verdict.
     """
     if not compared.standings:
         return NOTHING
@@ -440,12 +407,7 @@ def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Vocabulary
 
 
 def stands_in(run: ComparedRun, floor: Collection[str]) -> bool:
-    """Tell whether a run is a reference that renders from the world itself and yet has no memory.
-
-    Args:
-        run: The run.
-        floor: Sources of floor references.
-    """
+    """Tell whether a run is a reference that renders from the world itself and yet has no memory."""
     return run.source in floor and "world" in run.sees
 
 

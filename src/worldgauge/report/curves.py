@@ -49,11 +49,7 @@ class SeriesStyle:
 
 
 def look(place: int) -> str:
-    """CSS classes of the colour and dash of the subject at a place, so that no two of the first 30 are drawn alike.
-
-    Args:
-        place: 0 for the first subject.
-    """
+    """CSS classes of the colour and dash of the subject at a place, so that no two of the first 30 are drawn alike."""
     turn, colour = divmod(place, COLOURS)
     return f"k{colour + 1}" + (f" d{turn % DASHES}" if turn % DASHES else "")
 
@@ -119,13 +115,6 @@ def mean_curve(
     Each trajectory is first averaged over stretches of frames, STRETCHES over the longest one, so that a line can be
     distinguished from others. Missing and infinite values are left out. The curve ends where fewer than half of the
     trajectories continue.
-
-    Args:
-        series: Pairs of frame index and value, per trajectory.
-        clusters: Cluster of each trajectory. By default each is independent of the others.
-
-    Returns:
-        Points (frame, mean, low, high), in the middle of their stretch.
     """
     known = [[(i, v) for i, v in one if v is not None and math.isfinite(v)] for one in series]
     names = map(str, range(len(known))) if clusters is None else clusters
@@ -166,18 +155,11 @@ def line_chart(
     """Lines with bands, and names at their ends.
 
     Args:
-        ident: Id of the element.
-        title: Title for screen readers.
-        description: Description for screen readers.
-        curves: The lines.
         x_label: Name of the x axis.
         y_label: Name of the y axis.
         unit: Whether the values are in [0, 1], so that the axis shows all of it.
         ticks: Positions and texts on the x axis.
         whole: Whether the y axis includes all bands, which otherwise may leave the panel.
-
-    Returns:
-        The chart.
     """
     drawn = [curve for curve in curves if curve.points]
     xs = [p[0] for c in drawn for p in c.points] or [0.0, 1.0]
@@ -214,16 +196,9 @@ def scatter(
     """Subjects in a plane with their names. The x axis is logarithmic when its values span a factor of 8.
 
     Args:
-        ident: Id of the element.
-        title: Title for screen readers.
-        description: Description for screen readers.
-        spots: The subjects.
         x_label: Name of the x axis.
         y_label: Name of the y axis.
         whole: Whether the y axis includes all intervals, which otherwise may leave the panel.
-
-    Returns:
-        The chart.
     """
     values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud] + [x for s in spots for x in s.across or ()]
     log = min(values, default=0.0) > 0 and max(values) > 8 * min(values)
@@ -258,10 +233,6 @@ def whisker(
     """Draw a mean with its interval for a table cell, as decoration: the cell has the numbers.
 
     Args:
-        style: Style of the subject.
-        mean: The mean.
-        low: Lower end of the interval; None without one.
-        high: Upper end.
         scale: Ends of the axis.
     """
     x = svg.Scale(*scale, 3.0, 93.0)
@@ -289,12 +260,7 @@ def forest(
     """Draw means with intervals, one row each.
 
     Args:
-        ident: Id of the element.
-        title: Title for screen readers.
-        description: Description for screen readers.
-        rows: The rows.
         x_label: Label of the axis.
-        zero_line: Draw a line at 0.
     """
     left, width = 150.0, 520.0
     tall = [36.0 if row.remark else 24.0 for row in rows]
@@ -323,8 +289,6 @@ def strip(styles: Mapping[str, SeriesStyle], values: Mapping[str, float | None],
     """Draw all subjects of one trajectory as dots on a line, as decoration: a table follows.
 
     Args:
-        styles: Style by label.
-        values: Value by label; None is left out.
         scale: Ends of the axis.
     """
     x = svg.Scale(*scale, 5.0, 155.0)

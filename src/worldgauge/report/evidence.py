@@ -178,14 +178,7 @@ class Evidence:
         return clusters_by_task({run.label: run.scores for run in self.runs})
 
     def shown_less(self, run: ComparedRun) -> ComparedRun | None:
-        """The same model shown fewer frames: by its setting "shown" or "context", or by that of the run.
-
-        Args:
-            run: A run of this report.
-
-        Returns:
-            The run with the fewest frames. None where there is none.
-        """
+        """The same model shown fewer frames: by its setting "shown" or "context", or by that of the run."""
         less = [
             other
             for other in self.runs
@@ -211,15 +204,7 @@ def cell_of(group: Mapping[str, Any]) -> str:
 
 
 def columns_by(groups: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> list[str] | None:
-    """The keys of the groups that a table's columns are made of.
-
-    Args:
-        groups: Groups of the tasks in the table.
-        columns: Names of the columns. Further columns, such as one over all tasks, are allowed.
-
-    Returns:
-        The smallest choice of keys. None where no choice of up to two fits.
-    """
+    """The keys of the groups that a table's columns are made of."""
     known = list(groups)
     if not known:
         return None
@@ -250,15 +235,7 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def unique_labels(names: Sequence[str], marks: Sequence[Iterable[str]]) -> list[str]:
-    """Make names unique with the first kind of mark that distinguishes them, else with a number.
-
-    Args:
-        names: The names.
-        marks: Marks of each name, of the same kinds in the same order.
-
-    Returns:
-        Unique names.
-    """
+    """Make names unique with the first kind of mark that distinguishes them, else with a number."""
     labels = list(names)
     descriptions = [tuple(mark) for mark in marks]
     for name in {n for n in names if names.count(n) > 1}:
@@ -281,19 +258,7 @@ _LEFT_OUT = "A run is left out: {}."
 def load_evidence(
     paths: Sequence[Path], known: Mapping[Path, Iterable[Score]] = MappingProxyType({})
 ) -> tuple[Evidence, Suite]:
-    """Read runs and their suite, with the settings of the first run.
-
-    Args:
-        paths: Run folders, or folders of run folders.
-        known: Scores that have been read already, by run folder.
-
-    Returns:
-        The evidence and the suite.
-
-    Raises:
-        UsageError: When the runs are of several suites, or no folder is given.
-        RunError: When no run can be read. One of several that cannot is left out, and a note says so.
-    """
+    """Read runs and their suite, with the settings of the first run."""
     folders = find_runs(paths)
     if not folders:
         raise UsageError("a report needs at least one run folder")
@@ -335,18 +300,7 @@ def _readable(folders: Sequence[RunFolder]) -> tuple[list[tuple[RunFolder, dict[
 
 
 def without_damaged(evidence: Evidence, suite: Suite) -> Evidence:
-    """The runs whose scores the suite can put into tables, with a note on each of the others.
-
-    Args:
-        evidence: The runs.
-        suite: Their suite.
-
-    Returns:
-        The evidence; the same where nothing is wrong.
-
-    Raises:
-        RunError: No run is left.
-    """
+    """The runs whose scores the suite can put into tables, with a note on each of the others."""
     sound, damaged = [], []
     for run in evidence.runs:
         try:
@@ -366,12 +320,7 @@ def without_damaged(evidence: Evidence, suite: Suite) -> Evidence:
 
 
 def read_tasks(evidence: Evidence, wanted: Iterable[str] | None = None) -> dict[str, Task]:
-    """Tasks by id, from the records, with the data at the place that run.json gives now.
-
-    Args:
-        evidence: The runs.
-        wanted: Ids of the tasks. By default all.
-    """
+    """Tasks by id, from the records, with the data at the place that run.json gives now."""
     asked = None if wanted is None else set(wanted)
     found: dict[str, Task] = {}
     for run in evidence.runs:

@@ -76,16 +76,6 @@ def make_film(
     Args:
         clips: Clips by name, in their order. The first one gives the shape.
         budget: Approximate largest size in bytes.
-        lead: Name of the clip that gives length and rate, by default the first.
-        tile_px: Width of a tile.
-        stands: Whether each frame matters: as many as possible are kept, and the last frame of a clip that ends early
-            is not darkened.
-
-    Returns:
-        The film.
-
-    Raises:
-        UsageError: When there is no clip.
     """
     if not clips:
         raise UsageError("a film needs at least one clip")
@@ -123,7 +113,6 @@ def same_rate(clip: Clip, fps: float) -> bool:
     """Tell whether a clip has a frame rate, as exactly as files store it.
 
     Args:
-        clip: The clip; one without a rate has any.
         fps: Frames per second.
     """
     return not clip.fps or not fps or abs(clip.fps / fps - 1) < 0.01
@@ -257,8 +246,6 @@ def contact_sheet(
     """Stills of several clips.
 
     Args:
-        clips: Clips by name.
-        stills: Indices of frames by name. A clip without any gets as many as the others, evenly spread.
         budget: Approximate largest size of a row in bytes.
         width: Width of a frame in pixels, where the budget allows it.
 

@@ -71,12 +71,7 @@ class Ground:
 
 
 def draw_ground(picture: TaskView, place: MapFrame) -> Ground:
-    """Draw a place from above, or a grid where its world cannot be opened or drawn.
-
-    Args:
-        picture: The task.
-        place: Part of the plane to draw.
-    """
+    """Draw a place from above, or a grid where its world cannot be opened or drawn."""
     if picture.world is None:
         return _grid(place, "The place is known only from its recording.")
     try:
@@ -99,12 +94,6 @@ def axes(place: MapFrame) -> list[Markup]:
 
 def top_view(cells: VoxelWorld, low: tuple[int, int], side: int, ceiling: int | None = None) -> NDArray[np.uint8]:
     """Colours of the highest cells of a square, north up. Slopes are shaded, and the outside is grey.
-
-    Args:
-        cells: The world.
-        low: (x, y) of the south-west cell.
-        side: Cells per side.
-        ceiling: Cells at this height and above are removed.
 
     Returns:
         (side, side, 3) uint8.
@@ -143,7 +132,6 @@ def floor_view(floor: FloorPlan, low: FloatArray, side: float) -> tuple[NDArray[
     """Draw the cells of a floor plan that cover a square.
 
     Args:
-        floor: The floor plan.
         low: South-west corner (2,), metres.
         side: Side of the square, metres.
 
@@ -299,16 +287,8 @@ def draw_map(
     """Draw a map of a task. North (+y) is up, both axes have one scale, and marks are circles.
 
     Args:
-        ident: Id of the element.
-        picture: Walk and world of the task.
-        plans: Paths in drawing order, the last on top.
         corridor: (m, 3), x, y and radius in metres.
         truth: (n, 2) metres, instead of the walk from `generated_from` on.
-        title: Title for screen readers.
-        whole: Whether all of every plan is on the map, however far it goes.
-
-    Returns:
-        The map.
     """
     xy = picture.poses[:, :2, 3]
     split = picture.generated_from

@@ -63,13 +63,7 @@ class Extremes:
 
 
 def find_extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Extremes]:
-    """Find the worst and best trajectory of every subject that has a value. The first task wins ties.
-
-    Args:
-        evidence: Scores of all runs.
-        metric: The metric.
-        higher: Higher values are better.
-    """
+    """Find the worst and best trajectory of every subject that has a value. The first task wins ties."""
     found = []
     for run in evidence.runs:
         known = run.values(metric)
@@ -86,14 +80,6 @@ def select_tasks(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> l
 
     All of them where they fit. Otherwise the worst and best of the models under test, then those of the references that
     saw nothing hidden, then a spread over the cells of the table.
-
-    Args:
-        evidence: The compared runs.
-        cases: Extremes, from `find_extremes`.
-        limit: Largest number of tasks.
-
-    Returns:
-        Ids of the tasks.
     """
     tasks = list(evidence.groups)
     if len(tasks) <= limit:
@@ -163,17 +149,7 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Pat
 
 
 def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] = ()) -> str:
-    """The page as text.
-
-    Args:
-        evidence: The compared runs.
-        suite: The suite.
-        films: Largest number of tasks shown as films.
-        more: Tables in addition to the suite's own.
-
-    Returns:
-        HTML text.
-    """
+    """The page as text."""
     styles = assign_styles(evidence)
     kinds = {e.label: e.kind for e in evidence.runs}
     failed = {e.label: e.failed for e in evidence.runs}
@@ -435,12 +411,6 @@ def environment(package: str | None = None) -> Environment:
     """Environment of templates with the filters that they use.
 
     Templates of the report can be included from any of them.
-
-    Args:
-        package: Package of the templates, by default the report itself.
-
-    Returns:
-        The environment.
     """
     own = [] if package is None else [FunctionLoader(partial(_text_of, package))]
     made = Environment(

@@ -106,22 +106,11 @@ class PageServer(ABC):
 
     @abstractmethod
     def get(self, path: str, query: Mapping[str, str]) -> Sent | None:
-        """What is sent for a path; None where there is nothing.
-
-        Raises:
-            WorldgaugeError: What is told in one line: with 404 for an unknown name, else with 400.
-        """
+        """What is sent for a path; None where there is nothing."""
 
     @abstractmethod
     def change(self, path: str, said: Mapping[str, Any]) -> bool:
-        """Do what one of its own pages asks for, sent as a JSON object.
-
-        Returns:
-            Whether there is such a path.
-
-        Raises:
-            WorldgaugeError: As for `get`.
-        """
+        """Do what one of its own pages asks for, sent as a JSON object."""
 
 
 def as_json(value: Any) -> Sent:

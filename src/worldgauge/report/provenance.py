@@ -79,14 +79,6 @@ def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model
 
     A subject that was a Python object is named in a comment, since no command line can make it. Data of a named set are
     made first.
-
-    Args:
-        evidence: The compared runs.
-        defaults: Settings of the suite that need not be written.
-        asks: Kind of subject, "model" or "agent".
-
-    Returns:
-        The lines.
     """
     made: dict[tuple[str, ...], list[str]] = {}
     objects = []

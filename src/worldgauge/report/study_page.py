@@ -58,18 +58,7 @@ class StudyPage:
 
 
 def write_page(page: StudyPage, out: Path) -> Path:
-    """Write a page, and each drawing beside it as .svg (several are numbered); each whole or not at all.
-
-    Args:
-        page: The page.
-        out: Its file, .html.
-
-    Returns:
-        Its path.
-
-    Raises:
-        RunError: It cannot be written.
-    """
+    """Write a page, and each drawing beside it as .svg (several are numbered); each whole or not at all."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

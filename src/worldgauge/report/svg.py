@@ -29,16 +29,8 @@ def picture(
     """A complete chart with title and description for screen readers.
 
     Args:
-        ident: Id of the element, unique on the page.
         width: Width in pixels.
         height: Height in pixels.
-        title: Title.
-        description: Description.
-        *children: Content.
-        class_: CSS class.
-
-    Returns:
-        The chart.
     """
     return tag(
         "svg",
@@ -84,16 +76,7 @@ class Scale:
 
 
 def spread(values: Iterable[float], *, zero: bool = False, unit_top: bool = False) -> tuple[float, float]:
-    """Choose an axis range with a margin around all values.
-
-    Args:
-        values: The values; infinite ones are ignored.
-        zero: Include 0 if no value is negative.
-        unit_top: End at 1 if the largest value is close to it.
-
-    Returns:
-        Lower and upper end; 0 and 1 without values.
-    """
+    """Choose an axis range with a margin around all values."""
     known = [v for v in values if math.isfinite(v)]
     if not known:
         return 0.0, 1.0
@@ -117,7 +100,6 @@ def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, floa
     Args:
         upper: Points (x, y) in px.
         lower: Points (x, y) in px.
-        **attributes: Attributes of the element.
     """
     return tag("polygon", points=coordinates([*upper, *reversed(lower)]), **attributes)
 
@@ -133,28 +115,14 @@ def label(
     """Draw text.
 
     Args:
-        text: The text.
         x: Position in px.
         y: Position of the baseline in px.
-        anchor: text-anchor.
-        class_: CSS class.
-        **attributes: Further attributes of the element.
     """
     return tag("text", text, x=x, y=y, text_anchor=anchor, class_=class_, **attributes)
 
 
 def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move positions apart.
-
-    Args:
-        wanted: Positions.
-        gap: Smallest distance.
-        low: Smallest position, where they fit.
-        high: Largest position, where they fit.
-
-    Returns:
-        Positions in the same order.
-    """
+    """Move positions apart."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     placed = [wanted[i] for i in order]
     for _ in range(60):
@@ -185,15 +153,6 @@ def place_names(
     """Places for texts near their points that cover as little as possible.
 
     Tries right, left, above and below, near and farther away. Larger texts choose first.
-
-    Args:
-        points: The points.
-        sizes: Width and height of the texts.
-        width: Width of the drawing.
-        height: Height of the drawing.
-
-    Returns:
-        x, y of the first base line, and anchor of each text.
     """
     taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
     found: dict[int, tuple[float, float, str]] = {}
@@ -219,12 +178,7 @@ def _text_box(x: float, y: float, anchor: str, size: tuple[float, float]) -> tup
 
 
 def overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
-    """Return the area that two boxes share.
-
-    Args:
-        a: Left, top, right, bottom.
-        b: Left, top, right, bottom.
-    """
+    """Return the area that two boxes share."""
     return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
 
 

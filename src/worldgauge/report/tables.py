@@ -62,11 +62,6 @@ class Bars:
 def of_table(ident: str, table: Table, styles: Mapping[str, SeriesStyle]) -> Bars | None:
     """A table as grouped bars, at most MOST rows: models under test, then references, then rows without a run.
 
-    Args:
-        ident: Id of the element.
-        table: The table.
-        styles: Style by subject.
-
     Returns:
         The bars. None where nothing can be drawn, or where columns of several metrics share no axis.
     """
@@ -113,11 +108,6 @@ def grouped_bars(
     """Draw groups of bars; groups that do not fit side by side continue in further rows.
 
     Args:
-        ident: Id of the element.
-        title: Title for screen readers.
-        description: Description for screen readers.
-        groups: Names of the groups.
-        series: Per subject its style and a bar for each group, None where there is none.
         span: Ends of the axis, which includes 0.
         y_label: Label of the axis.
 
@@ -330,16 +320,6 @@ def view_table(
 
     The best cell of a column is marked among subjects that saw nothing hidden. Published rows, flagged rows, and rows
     without a run are not compared.
-
-    Args:
-        ident: Id of the element.
-        table: The table.
-        styles: Style by subject.
-        sees: Additional inputs by subject.
-        ours: False for published numbers, which are shown as printed and not drawn.
-
-    Returns:
-        The table for the page.
     """
     rows = table.rows
     counts = [_most_common([row.cells[k].n for row in rows]) for k in range(len(table.columns))]

@@ -120,17 +120,7 @@ def make_task_cards(
     """Cards of the chosen tasks. A card without data keeps its scores and films and says what is missing.
 
     Args:
-        evidence: The compared runs.
-        suite: The suite.
-        tasks: Tasks by id.
-        chosen: Ids of the tasks.
-        styles: Style by subject.
-        metrics: Metrics shown, the headline first.
         units: Those of them that are shown on an axis from 0 to 1.
-        words: Words of the page.
-
-    Returns:
-        The cards.
     """
     if suite.shows_answers:
         return _answered(evidence, suite, tasks, chosen, styles, metrics, units)
@@ -179,11 +169,7 @@ def film_of(drawn: _Footage, budget: int) -> Film | None:
     """Make the film of a task.
 
     Args:
-        drawn: What there is to see, from `gather_footage`.
         budget: Approximate largest size in bytes.
-
-    Returns:
-        The film. None where there is no clip.
     """
     if not drawn.clips:
         return None
@@ -193,13 +179,7 @@ def film_of(drawn: _Footage, budget: int) -> Film | None:
 
 
 def room_for(suite: Suite, subjects: int, films: int) -> int:
-    """Return how many films fit on a page. Films that a suite makes itself need more space for their text.
-
-    Args:
-        suite: The suite.
-        subjects: Number of subjects.
-        films: Number wanted.
-    """
+    """Return how many films fit on a page. Films that a suite makes itself need more space for their text."""
     if not suite.shows_films:
         return films
     return min(films, max(1, PAGE_FILM_BYTES // (REPLAY_BYTES * max(subjects, 1))))
@@ -238,20 +218,7 @@ def gather_footage(
     styles: Mapping[str, SeriesStyle],
     words: Vocabulary,
 ) -> _Footage:
-    """What there is to see of a task.
-
-    Args:
-        ident: Id of its card on the page.
-        name: Id of the task.
-        evidence: The compared runs.
-        suite: The suite.
-        task: The task. None where no record can be read.
-        styles: Style by subject.
-        words: Words of the page.
-
-    Returns:
-        Clips, map and details; what is missing is said in its notes.
-    """
+    """What there is to see of a task."""
     details = view_details(evidence, suite, task, styles) if task is not None else None
     shown, problem = None, ""
     try:

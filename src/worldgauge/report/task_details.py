@@ -33,20 +33,7 @@ def player_data(
     drawn: DrawnMap | None,
     styles: Mapping[str, SeriesStyle],
 ) -> dict[str, Any]:
-    """Collect what the page's script needs to play a film.
-
-    Args:
-        evidence: Scores of all runs.
-        task: The task.
-        metrics: Metrics with curves.
-        units: Metrics in [0, 1].
-        film: The film; without one the result is empty.
-        drawn: The map.
-        styles: Style by label.
-
-    Returns:
-        Plain JSON values.
-    """
+    """Collect what the page's script needs to play a film."""
     if film is None:
         return {}
     curves: list[dict[str, Any]] = []
@@ -122,17 +109,7 @@ class DetailsView:
 
 
 def view_details(evidence: Evidence, suite: Suite, task: Task, styles: Mapping[str, SeriesStyle]) -> DetailsView | None:
-    """What a suite shows of a task in addition to films.
-
-    Args:
-        evidence: The compared runs.
-        suite: The suite.
-        task: The task.
-        styles: Style by subject.
-
-    Returns:
-        The details. None for a suite that shows only films.
-    """
+    """What a suite shows of a task in addition to films."""
     scores = {e.label: [s for s in e.scores if s.task == task.id] for e in evidence.runs}
     try:
         found = suite.task_details(task, {label: theirs for label, theirs in scores.items() if theirs})

@@ -43,17 +43,6 @@ def preview_task(runs: Sequence[Path], order: Sequence[str] = (), metric: str = 
     """Preview the first task of which at least two subjects have something to show.
 
     Of films of agents it is the first of those in whose outcome the subjects differ most: elsewhere all look alike.
-
-    Args:
-        runs: Run folders, or folders of run folders, all of one suite.
-        order: Labels of the subjects in the order wanted; others come before them.
-        metric: The outcome.
-
-    Returns:
-        One preview per subject. Empty where no task can be shown.
-
-    Raises:
-        RunError: When a run cannot be read.
     """
     evidence, suite = load_evidence(runs)
     styles, words = assign_styles(evidence), Vocabulary.of(suite)
@@ -91,21 +80,7 @@ def _spread(length: int) -> list[int]:
 
 
 def write_replay(run: Path, task: str, out: Path) -> Path:
-    """Write the film that the suite shows of a task.
-
-    Args:
-        run: The run folder.
-        task: Id of the task.
-        out: File to write.
-
-    Returns:
-        Path of the film.
-
-    Raises:
-        UsageError: For a suite without films of its own.
-        RunError: Where the record is gone, or the film cannot be written.
-        DataError: Where the data of the record are gone.
-    """
+    """Write the film that the suite shows of a task."""
     folder = RunFolder(run)
     facts = folder.facts()
     suite = open_suite(facts["suite"], facts["settings"])
@@ -131,20 +106,7 @@ def write_replay(run: Path, task: str, out: Path) -> Path:
 
 
 def film_task(runs: Sequence[Path], task: str) -> Film:
-    """Make the film that a report shows of a task.
-
-    Args:
-        runs: Run folders, or folders of run folders, all of one suite.
-        task: Id of the task.
-
-    Returns:
-        The film.
-
-    Raises:
-        UnknownNameError: No subject has scores of this task.
-        UsageError: For a suite whose tasks are answered in words, or where no record can be shown.
-        RunError: When a run cannot be read.
-    """
+    """Make the film that a report shows of a task."""
     evidence, suite = load_evidence(runs)
     if suite.shows_answers:
         raise UsageError(f"suite '{suite.name}' has no films: its tasks are answered; the report shows the answers")

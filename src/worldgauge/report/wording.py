@@ -43,11 +43,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, suite: Suite) -> Vocabulary:
-        """The words of a suite.
-
-        Raises:
-            UsageError: For an unknown word.
-        """
+        """The words of a suite."""
         given = suite.vocabulary
         known = [field.name for field in fields(cls)]
         for name in given:
@@ -58,16 +54,7 @@ class Vocabulary:
 
 
 def number(value: float | None, *, digits: int = 3, sign: bool = False) -> str:
-    """A number as text.
-
-    Args:
-        value: The number, or None.
-        digits: Digits after the point, fewer for large values.
-        sign: Whether positive values get a sign.
-
-    Returns:
-        The text, a dash for None.
-    """
+    """A number as text."""
     if value is None:
         return "–"
     if math.isinf(value):
@@ -89,13 +76,7 @@ def digits_for(values: Iterable[float | None]) -> int:
 
 
 def times(count: int, one: str, many: str) -> str:
-    """Count things in words: "1 frame", "2 frames", with a space between thousands.
-
-    Args:
-        count: How many.
-        one: Singular.
-        many: Plural.
-    """
+    """Count things in words: "1 frame", "2 frames", with a space between thousands."""
     return f"{count:,} {one if count == 1 else many}".replace(",", " ")
 
 
@@ -115,12 +96,7 @@ def direction(better: str) -> str:
 
 
 def metric_name(metric: str, unit: str = "1") -> str:
-    """Name a metric in words with its unit: "path/fde" in "m" is "FDE (m)".
-
-    Args:
-        metric: Its full name.
-        unit: Its unit; "1" for none.
-    """
+    """Name a metric in words with its unit: "path/fde" in "m" is "FDE (m)"."""
     name = metric.rsplit("/", 1)[-1].removesuffix(f"_{unit}").replace("_", " ")
     name = name.upper() if name.isalpha() and len(name) <= 4 else name
     return name if unit in ("", "1") else f"{name} ({unit})"

@@ -63,16 +63,7 @@ def terminal_width() -> int:
 
 
 def lay_out_numbers(labels: Sequence[Cell], columns: Sequence[Column], width: int) -> list[Line]:
-    """Lay out a table of numbers, its columns to the right.
-
-    Args:
-        labels: Lines of the label of each row.
-        columns: The columns. Every one has a cell for each label.
-        width: Width that lines should keep.
-
-    Returns:
-        The lines.
-    """
+    """Lay out a table of numbers, its columns to the right."""
     if not all(count_fitting(labels, [column], width) for column in columns):
         return _turned_numbers(labels, columns, width)
     first = _widest(labels)
@@ -96,16 +87,7 @@ def count_fitting(labels: Sequence[Cell], columns: Sequence[Column], width: int)
 
 
 def lay_out_text(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Line]:
-    """Lay out a listing of words: columns to the left, wrapped between words.
-
-    Args:
-        names: Heading of each column.
-        rows: A text per column in each row. A line break in it stays.
-        width: Width that lines should keep.
-
-    Returns:
-        The lines.
-    """
+    """Lay out a listing of words: columns to the left, wrapped between words."""
     columns = [[name, *(row[k] for row in rows)] for k, name in enumerate(names)]
     widths = _text_widths(columns, width - len(GAP) * (len(names) - 1))
     if widths is None:
@@ -120,16 +102,7 @@ def lay_out_text(names: Sequence[str], rows: Sequence[Sequence[str]], width: int
 
 
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """Wrap a text between words. Line breaks stay, and so do words that are too wide.
-
-    Args:
-        text: The text.
-        width: Width that lines should keep, with the indent.
-        indent: Put before every line.
-
-    Returns:
-        The lines, at least one.
-    """
+    """Wrap a text between words. Line breaks stay, and so do words that are too wide."""
     lines = [
         line
         for part in text.split("\n")

@@ -193,35 +193,14 @@ Retry = Annotated[
 
 
 def settings_of(pairs: list[str] | None) -> dict[str, Any]:
-    """Read the values of --set.
-
-    Args:
-        pairs: Texts NAME=VALUE.
-
-    Returns:
-        Values by name.
-
-    Raises:
-        UsageError: For text in another form, or a name that is given twice.
-    """
+    """Read the values of --set."""
     from worldgauge_serve import value_of
 
     return {name: value_of(value) for name, value in texts_of(pairs or [], "--set").items()}
 
 
 def texts_of(pairs: list[str], option: str) -> dict[str, str]:
-    """Read the texts of an option that takes NAME=VALUE.
-
-    Args:
-        pairs: Texts NAME=VALUE.
-        option: The option, for messages.
-
-    Returns:
-        Texts by name.
-
-    Raises:
-        UsageError: For text in another form, or a name that is given twice.
-    """
+    """Read the texts of an option that takes NAME=VALUE."""
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -23,12 +23,7 @@ out = Console(highlight=False, soft_wrap=False)
 
 
 def headline(table: Table, console: Console | None = None) -> None:
-    """Print a table with the mean, its 95% interval and n in every cell. References are dim.
-
-    Args:
-        table: The table.
-        console: Where to, and how wide. By default the terminal.
-    """
+    """Print a table with the mean, its 95% interval and n in every cell. References are dim."""
     arrow = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}[table.better]
     arrow, columns = ("", _with_arrows(table)) if table.betters else (arrow, table.columns)
     unit = "" if table.unit == "1" else f" [{table.unit}]"
@@ -85,24 +80,13 @@ def overview(tables: Sequence[Table]) -> None:
 def print_listing(
     names: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str | None] | None = None
 ) -> None:
-    """Print a listing of words, whose columns wrap.
-
-    Args:
-        names: Heading of each column.
-        rows: A text per column in each row.
-        styles: Style of each row. By default plain.
-    """
+    """Print a listing of words, whose columns wrap."""
     plain = [[without_controls(cell) for cell in row] for row in rows]
     _print_lines(lay_out_text(names, plain, terminal_width()), styles or [None] * len(rows))
 
 
 def print_numbers(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table of numbers that are texts already.
-
-    Args:
-        names: Heading of each column. The first is that of the labels.
-        rows: The label, then a text per further column, in each row.
-    """
+    """Print a table of numbers that are texts already."""
     columns = [Column(name, [(row[k],) for row in rows]) for k, name in enumerate(names) if k]
     lines = lay_out_numbers([(row[0],) for row in rows], columns, terminal_width())
     _print_lines(lines, [None] * len(rows))
@@ -191,11 +175,7 @@ SCORE_COLUMNS = (
 
 
 def form_of(json: bool, csv: bool) -> Form:
-    """The form that --json and --csv ask for.
-
-    Raises:
-        UsageError: When both are given.
-    """
+    """The form that --json and --csv ask for."""
     if json and csv:
         raise UsageError("--json and --csv: give one of them")
     return "json" if json else "csv" if csv else "text"
@@ -234,11 +214,6 @@ def score_rows(
 ) -> Iterator[tuple[Any, ...]]:
     """Rows of `SCORE_COLUMNS`.
 
-    Args:
-        suite: Name of the suite.
-        tables: Its tables.
-        sets: Name, version and part of the named set that a subject was asked, by label.
-
     Yields:
         A row per cell, with all digits.
     """
@@ -252,12 +227,7 @@ def score_rows(
 
 
 def endings(status: str, listed: Sequence[tuple[str, str]]) -> None:
-    """Print how items ended, the first of them by name.
-
-    Args:
-        status: How they ended.
-        listed: Name and reason of each item. A name may be empty.
-    """
+    """Print how items ended, the first of them by name."""
     for name, why in listed[:SHOWN]:
         out.print(f"  {status} {name}: {why}" if name else f"  {status} {why}", markup=False, soft_wrap=True)
     if len(listed) > SHOWN:

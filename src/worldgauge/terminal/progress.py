@@ -69,14 +69,7 @@ class ProgressBar:
         self._progress.stop()
 
     def show(self, what: str, done: float, total: int, doing: str = "") -> None:
-        """Show how far it is.
-
-        Args:
-            what: What is counted, in the plural.
-            done: Number of them that are done; a share of one that is not counts as such.
-            total: Number of all. If it is 0, or less than what is done, it is not known, and no share is shown.
-            doing: What is done now.
-        """
+        """Show how far it is."""
         known = total if total > 0 and done <= total else None
         if what != self._what:
             self._what, self._told, self._told_at = what, 0.0, time.monotonic()

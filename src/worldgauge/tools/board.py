@@ -108,19 +108,7 @@ class Entries:
 
 
 def read_entries(folder: Path, scratch: Path) -> Entries:
-    """Look over and unpack every bundle and run of a folder. One that is not in order is left out, with the reason.
-
-    Args:
-        folder: The folder: bundles (`*.zip`), run folders, or folders of run folders.
-        scratch: An empty folder to unpack into.
-
-    Returns:
-        The results.
-
-    Raises:
-        DataError: When the folder cannot be listed.
-        UsageError: When it holds neither bundles nor runs.
-    """
+    """Look over and unpack every bundle and run of a folder. One that is not in order is left out, with the reason."""
     try:
         paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
@@ -228,14 +216,7 @@ def _check_about(facts: Mapping[str, Any]) -> None:
 
 
 def open_set(entries: Sequence[Entry]) -> Suite:
-    """The suite of results of one set.
-
-    Args:
-        entries: The results.
-
-    Returns:
-        The suite.
-    """
+    """The suite of results of one set."""
     return open_plain_suite(entries[0].facts)
 
 

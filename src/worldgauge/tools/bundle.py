@@ -41,14 +41,7 @@ _LEAF, _NODE = b"\0", b"\1"
 
 
 def root_of(digests: Mapping[str, str]) -> str:
-    """Root of the tree over files.
-
-    Args:
-        digests: SHA-256 of each file, in hexadecimal, by path.
-
-    Returns:
-        The root in hexadecimal. It depends on every path and every byte, not on the order.
-    """
+    """Root of the tree over files."""
     leaves = [_hash(_LEAF + path.encode() + b"\0" + bytes.fromhex(digest)) for path, digest in sorted(digests.items())]
     return (_root(leaves) if leaves else _hash(b"")).hex()
 
@@ -103,18 +96,7 @@ class ContentsError(DataError):
 
 
 def write_archive(path: Path, contents: Mapping[str, bytes | Path]) -> str:
-    """Write a bundle whole or not at all. The same contents give the same bytes.
-
-    Args:
-        path: The archive.
-        contents: Bytes, or the file that holds them, by path in the archive.
-
-    Returns:
-        Root of the hash tree.
-
-    Raises:
-        DataError: When a file cannot be read, or the archive cannot be written.
-    """
+    """Write a bundle whole or not at all. The same contents give the same bytes."""
     stored = {name: _measure(held) for name, held in contents.items()}
     root = root_of({name: one.sha256 for name, one in stored.items()})
     files = {name: {"bytes": one.size, "sha256": one.sha256} for name, one in stored.items()}
@@ -127,14 +109,7 @@ def write_archive(path: Path, contents: Mapping[str, bytes | Path]) -> str:
 
 
 def root_of_contents(contents: Mapping[str, bytes | Path]) -> str:
-    """Root that an archive of these contents would have.
-
-    Args:
-        contents: Bytes, or the file that holds them, by path in the archive.
-
-    Raises:
-        DataError: When a file cannot be read.
-    """
+    """Root that an archive of these contents would have."""
     return root_of({name: _measure(held).sha256 for name, held in contents.items()})
 
 
@@ -174,14 +149,10 @@ class Archive(AbstractContextManager["Archive"]):
         """Contents of a file, which are those that the manifest names.
 
         Args:
-            name: Path in the archive.
             limit: Largest size in bytes.
 
         Returns:
             The bytes.
-
-        Raises:
-            DataError: When the file is missing, too large, damaged, or other than the manifest says.
         """
         if name not in self.files:
             raise DataError(f"{self.path}: holds no '{name}'")
@@ -190,28 +161,12 @@ class Archive(AbstractContextManager["Archive"]):
         return b"".join(self._checked(name))
 
     def check(self, name: str) -> None:
-        """Read a file, and keep nothing of it.
-
-        Args:
-            name: Path in the archive.
-
-        Raises:
-            ContentsError: When the file is damaged, or other than the manifest says.
-        """
+        """Read a file, and keep nothing of it."""
         for _ in self._checked(name):
             pass
 
     def extract(self, name: str, target: Path) -> None:
-        """Write a file to a path, whose folder is made where it is missing.
-
-        Args:
-            name: Path in the archive.
-            target: The path.
-
-        Raises:
-            ContentsError: When the file is damaged, or other than the manifest says.
-            DataError: When it cannot be written.
-        """
+        """Write a file to a path, whose folder is made where it is missing."""
         try:
             if not target.parent.is_dir():
                 target.parent.mkdir(parents=True)
@@ -226,17 +181,7 @@ class Archive(AbstractContextManager["Archive"]):
             raise
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """Contents of a file in parts, never more than the manifest says.
-
-        Args:
-            name: Path in the archive.
-
-        Yields:
-            Parts of about a megabyte.
-
-        Raises:
-            ContentsError: When the archive is damaged there.
-        """
+        """Contents of a file in parts, never more than the manifest says."""
         left = self._entries[name].file_size
         try:
             with self._zip.open(self._entries[name]) as file:
@@ -496,16 +441,7 @@ def write_bundles(
 
 
 def tasks_kept_whole(answers: Mapping[str, str], tasks: Mapping[str, Sequence[str]], count: int) -> list[str]:
-    """The tasks whose videos are kept as they were made: chosen by the digests of all answers, so by nobody.
-
-    Args:
-        answers: SHA-256 of every file of the run as it was made, by path in the bundle, videos included.
-        tasks: Paths of the videos of each task.
-        count: How many tasks.
-
-    Returns:
-        The tasks, sorted.
-    """
+    """The tasks whose videos are kept as they were made: chosen by the digests of all answers, so by nobody."""
     root = root_of(answers)
     videos = [task for task, paths in tasks.items() if paths]
     return sorted(sorted(videos, key=lambda task: hashlib.sha256(f"{root}/{task}".encode()).hexdigest())[:count])

@@ -607,32 +607,13 @@ def check_model(
 
 
 def load_model_job(*, text: str, suite: str | None, progress: Progress) -> tuple[str, str]:
-    """Load the model, as a job of the pool.
-
-    Args:
-        text: Its name or place.
-        suite: The suite whose questions are asked; None for one that suits it.
-        progress: Reports progress.
-
-    Returns:
-        Its label, and the suite.
-    """
+    """Load the model, as a job of the pool."""
     subject = resolve_cached(text)
     return subject.label, _questions_of(suite, cast("WorldModel", subject.model).spec)[0]
 
 
 def run_check_job(*, text: str, suite: str, check: str, progress: Progress) -> dict[str, Any]:
-    """Run one check on a model, as a job of the pool.
-
-    Args:
-        text: Name or place of the model.
-        suite: The suite whose questions are asked.
-        check: Name of the check.
-        progress: Reports progress.
-
-    Returns:
-        The verdict as plain values.
-    """
+    """Run one check on a model, as a job of the pool."""
     trial = _trial(text, suite)
     if isinstance(trial.model, RemoteModel):
         trial.model.on_wait = partial(progress, 0, 0)

@@ -35,18 +35,7 @@ SPDX = "Apache-2.0"
 
 
 def write_card(named: NamedSet, root: Path) -> Path:
-    """Write README.md, in the form that the Hugging Face Hub reads, and LICENSE.
-
-    Args:
-        named: The set.
-        root: Its folder.
-
-    Returns:
-        Path of the card.
-
-    Raises:
-        DataError: When one cannot be written.
-    """
+    """Write README.md, in the form that the Hugging Face Hub reads, and LICENSE."""
     write_file(root / LICENCE, _LICENCE)
     write_file(root / CARD, card_of(named))
     return root / CARD
@@ -198,20 +187,7 @@ class SetCheck:
 def check_set(
     named: NamedSet, root: Path, progress: Progress = lambda suite, done, total: None, only: Sequence[str] = ()
 ) -> SetCheck:
-    """Compare a folder with a named set.
-
-    Args:
-        named: The set.
-        root: The folder; each suite has its own in it.
-        progress: Called with the suite, the number of files read and the total.
-        only: Suites to look at. By default all.
-
-    Returns:
-        What was found.
-
-    Raises:
-        DataError: When a file cannot be read, or the folder holds no part of a set.
-    """
+    """Compare a folder with a named set."""
     whole: list[str] = []
     absent: list[str] = []
     unfrozen: list[str] = []
@@ -343,24 +319,7 @@ def make_set(
     progress: Callable[[str, CollectProgress], None] = lambda suite, step: None,
     checking: Progress = lambda suite, done, total: None,
 ) -> MadeSet:
-    """Make a set, or continue one that was stopped. What is done is kept.
-
-    Args:
-        named: The set.
-        root: Its folder; each suite gets its own in it.
-        only: Suites to make. By default all.
-        workers: Number of parallel processes.
-        progress: Called with the suite and its progress after every item.
-        checking: Called while the files are compared.
-
-    Returns:
-        The set.
-
-    Raises:
-        UnknownNameError: The set has no such suite.
-        RunError: An item could not be made, or the folder holds something else.
-        DataError: A file cannot be read or written.
-    """
+    """Make a set, or continue one that was stopped. What is done is kept."""
     for part in _parts(named, only):
         with _steady():
             made = collect(
@@ -377,16 +336,7 @@ def make_set(
 
 
 def planned(named: NamedSet, root: Path, only: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """What `make_set` would make: for each suite the number of things and how many of them are there.
-
-    Args:
-        named: The set.
-        root: Its folder.
-        only: Suites to make. By default all.
-
-    Returns:
-        One row a suite.
-    """
+    """What `make_set` would make: for each suite the number of things and how many of them are there."""
     rows = []
     for part in _parts(named, only):
         expected, done = count(part.suite, root / part.suite, **part.options)
@@ -415,19 +365,7 @@ def _parts(named: NamedSet, only: Sequence[str]) -> list[Any]:
 
 
 def freeze(definition: Path, root: Path) -> NamedSet:
-    """Write the digests of all suites that are in a folder into a definition, a file a suite.
-
-    Args:
-        definition: Folder with the `set.json` of the set.
-        root: Folder of the set.
-
-    Returns:
-        The set as it is defined now.
-
-    Raises:
-        UsageError: When the folder holds no part of the set, or one whose making was stopped.
-        DataError: When a file cannot be read or written.
-    """
+    """Write the digests of all suites that are in a folder into a definition, a file a suite."""
     content = read_json_object(definition / DEFINITION)
     found = 0
     for suite, part in content["suites"].items():

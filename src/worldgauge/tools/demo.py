@@ -67,20 +67,7 @@ class CardRow:
 
 
 def run_part(suite: str, folder: Path, *, full: bool, workers: int) -> dict[str, Any]:
-    """Do the whole part of a suite. What is done already is kept.
-
-    Args:
-        suite: Name of the suite.
-        folder: Folder of the part.
-        full: Whether to use the large set.
-        workers: Number of parallel processes.
-
-    Returns:
-        The content of the card.
-
-    Raises:
-        WorldgaugeError: When the part cannot be completed.
-    """
+    """Do the whole part of a suite. What is done already is kept."""
     from worldgauge.engine.collect import collect
     from worldgauge.engine.run import run
     from worldgauge.report import write_report
@@ -116,11 +103,7 @@ def run_part(suite: str, folder: Path, *, full: bool, workers: int) -> dict[str,
 
 
 def demo_set(suite: str, full: bool) -> DemoSet:
-    """What a suite shows in the demo.
-
-    Raises:
-        RunError: For a suite without a demo.
-    """
+    """What a suite shows in the demo."""
     found = suites.get(suite).demo_set(full=full)
     if found is None:
         raise RunError(f"suite '{suite}' has no demo")
@@ -128,12 +111,7 @@ def demo_set(suite: str, full: bool) -> DemoSet:
 
 
 def clearly_ranked(rows: Sequence[CardRow], better: str) -> bool:
-    """Whether every subject is better than the next one by intervals that do not meet.
-
-    Args:
-        rows: The subjects, the best first.
-        better: "higher" or "lower".
-    """
+    """Whether every subject is better than the next one by intervals that do not meet."""
     for one, other in pairwise(rows):
         if None in (one.low, one.high, other.low, other.high):
             return False
@@ -145,12 +123,6 @@ def clearly_ranked(rows: Sequence[CardRow], better: str) -> bool:
 
 def headline_rows(table: Table, subjects: Sequence[str], column: str = "") -> tuple[str, list[CardRow]]:
     """One column of a headline table for some subjects.
-
-    Args:
-        table: The table.
-        subjects: Labels in the order of the rows.
-        column: Name of the column. Empty for the one that sums the table up: the first where columns are metrics,
-            else the last.
 
     Returns:
         Name of the column, and one row per subject.
@@ -319,19 +291,7 @@ class Demo:
 
 
 def open_demo(folder: Path, *, full: bool, workers: int) -> Demo:
-    """Open a folder for the demo, new or interrupted.
-
-    Args:
-        folder: Folder of the demo.
-        full: Whether to show the large sets.
-        workers: Number of processes.
-
-    Returns:
-        The demo, with the parts that are complete already.
-
-    Raises:
-        RunError: When the folder holds something else or cannot be written, or the disk is too full.
-    """
+    """Open a folder for the demo, new or interrupted."""
     shown = {name: suites.get(name).demo_set(full=full) for name in suites.names()}
     parts = [Part(name, folder / name, found) for name, found in shown.items() if found is not None]
     parts.sort(key=lambda part: part.shown.place)
@@ -349,12 +309,7 @@ def perform(demo: Demo, workers: int, watch: Callable[[Demo], None]) -> None:
     """Do all parts that are not complete. Parts that fail do not stop the others.
 
     Args:
-        demo: The demo. Its parts are changed.
-        workers: Number of processes, shared among the parts that run at once.
         watch: Called after every change, and twice a second.
-
-    Raises:
-        RunError: When a demo is running in the folder already.
     """
     waiting = ordered([part for part in demo.parts if part.card is None], demo.slots)
     running: dict[str, subprocess.Popen[str]] = {}
@@ -385,12 +340,7 @@ def perform(demo: Demo, workers: int, watch: Callable[[Demo], None]) -> None:
 
 
 def ordered(parts: Sequence[Part], slots: int) -> list[Part]:
-    """The order in which parts start: the longest first, and with it the shortest, so that there is a table early.
-
-    Args:
-        parts: The parts.
-        slots: Number of parts that run at once.
-    """
+    """The order in which parts start: the longest first, and with it the shortest, so that there is a table early."""
     order = sorted(parts, key=lambda part: -part.shown.core_seconds)
     if order:
         order.insert(min(1, slots - 1), order.pop())

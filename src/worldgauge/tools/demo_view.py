@@ -103,12 +103,7 @@ def doing(part: Part) -> str:
 
 
 def ending(part: Part, width: int) -> RenderableType:
-    """What is printed of a part that has ended: its headline table, or why there is none.
-
-    Args:
-        part: The part.
-        width: Columns of the terminal. A narrow one leaves out the counts.
-    """
+    """What is printed of a part that has ended: its headline table, or why there is none."""
     if part.card is None:
         return Text(f"{part.suite}: failed: {part.error}")
     card = part.card
@@ -153,17 +148,7 @@ class MyModel:
 
 
 def write_index(demo: Demo) -> Path:
-    """Write the page of a demo, and a model to start from unless there is one.
-
-    Args:
-        demo: The demo.
-
-    Returns:
-        Path of the page.
-
-    Raises:
-        RunError: When the folder cannot be written.
-    """
+    """Write the page of a demo, and a model to start from unless there is one."""
     starter = demo.folder / OWN_MODEL
     if not starter.exists():
         atomic_write(starter, _STARTER)
@@ -184,14 +169,7 @@ def write_index(demo: Demo) -> Path:
 
 
 def commands_for_own_model(demo: Demo) -> list[str]:
-    """Commands that put a model of one's own into the tables of the demo, as they can be pasted.
-
-    Args:
-        demo: The demo.
-
-    Returns:
-        The commands for the first suite of models that is complete. Empty without one.
-    """
+    """Commands that put a model of one's own into the tables of the demo, as they can be pasted."""
     part = next((one for one in demo.parts if one.card and suites.get(one.suite).subject_kind == "model"), None)
     if part is None:
         return []

@@ -114,18 +114,7 @@ def check_disk() -> str:
 
 
 def check_folder(folder: Path, advice: str) -> str:
-    """Check that a folder, or where it would be made, can be written to and has room.
-
-    Args:
-        folder: The folder.
-        advice: What to do where it has not.
-
-    Returns:
-        How much is free, in words.
-
-    Raises:
-        UsageError: It cannot be written to, or the disk is almost full.
-    """
+    """Check that a folder, or where it would be made, can be written to and has room."""
     there = next(path for path in (folder, *folder.parents) if path.is_dir())
     try:
         tempfile.TemporaryFile(dir=there).close()
@@ -158,14 +147,7 @@ class Extra:
     use: Callable[[], str] = lambda: ""
 
     def check(self) -> str:
-        """Check that its packages are installed, can be imported, and work.
-
-        Returns:
-            What was found, in words.
-
-        Raises:
-            AbsentError: A package is not installed.
-        """
+        """Check that its packages are installed, can be imported, and work."""
         if any(find_spec(module) is None for module in self.modules):
             raise AbsentError(f'not installed: needed for {self.needed_for}: pip install "worldgauge[{self.name}]"')
         for module in self.modules:
@@ -334,11 +316,7 @@ ABSENT = 3
 
 
 def examine_installation() -> Iterator[Requirement]:
-    """Check all parts, each in a process of its own: a library that crashes or hangs costs one line.
-
-    Yields:
-        One requirement per part, those that everything needs first.
-    """
+    """Check all parts, each in a process of its own: a library that crashes or hangs costs one line."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(_examine, [*NEEDED, *OPTIONAL])
 
@@ -365,14 +343,7 @@ def _last_line(printed: bytes) -> str:
 
 
 def main(part: str) -> int:
-    """Check a part.
-
-    Args:
-        part: Its name.
-
-    Returns:
-        Exit code: 0 where it works, ABSENT where it is not installed, 1 where it is broken.
-    """
+    """Check a part."""
     try:
         print({**NEEDED, **OPTIONAL}[part]())
     except Exception as error:  # a broken library raises anything

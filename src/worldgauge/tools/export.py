@@ -93,11 +93,7 @@ class PublishedRun:
 
     @property
     def created(self) -> datetime:
-        """When the run began.
-
-        Raises:
-            RunError: When run.json does not tell.
-        """
+        """When the run began."""
         try:
             return datetime.fromisoformat(str(self.facts["created"]))
         except (KeyError, ValueError):
@@ -111,18 +107,7 @@ class PublishedRun:
 
 
 def open_runs(runs: Sequence[Path]) -> list[PublishedRun]:
-    """Read runs.
-
-    Args:
-        runs: Run folders, or folders of run folders.
-
-    Returns:
-        The runs.
-
-    Raises:
-        UsageError: Where no run is given.
-        RunError: For a folder without a run.
-    """
+    """Read runs."""
     folders = find_runs(runs)
     if not folders:
         raise UsageError("an export needs at least one run folder")
@@ -130,15 +115,7 @@ def open_runs(runs: Sequence[Path]) -> list[PublishedRun]:
 
 
 def demand_no_loss(path: Path, lost: Iterable[str]) -> None:
-    """Check that a file which is to be replaced holds no results but those that are written now.
-
-    Args:
-        path: The file that is there.
-        lost: What it holds beside them, in words.
-
-    Raises:
-        UsageError: When something would be lost.
-    """
+    """Check that a file which is to be replaced holds no results but those that are written now."""
     if names := sorted(set(lost)):
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         raise UsageError(
@@ -148,15 +125,7 @@ def demand_no_loss(path: Path, lost: Iterable[str]) -> None:
 
 
 def check_one_model(runs: Sequence[PublishedRun], names: ExportNames) -> None:
-    """Check that a given model id is that of one model, and not only of references, which have ids of their own.
-
-    Args:
-        runs: The runs.
-        names: The names.
-
-    Raises:
-        UsageError: When several models would get it, or none.
-    """
+    """Check that a given model id is that of one model, and not only of references, which have ids of their own."""
     models = sorted({run.label for run in runs if run.facts["subject"]["kind"] != "reference"})
     if names.model_id and len(models) > 1:
         raise UsageError(f"--model-id names one model, but these runs are of {', '.join(models)}; export one by one")
@@ -169,19 +138,7 @@ _RUN = ["suite", "subject", "set"]
 
 
 def write_csv(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
-    """Write scores.csv and tables.csv.
-
-    Args:
-        runs: The runs.
-        out: Folder of the files.
-        names: Not needed.
-
-    Returns:
-        The files.
-
-    Raises:
-        UsageError: The file that is there holds rows of other runs.
-    """
+    """Write scores.csv and tables.csv."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(SCORE_COLUMNS)
@@ -195,20 +152,7 @@ def write_csv(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> li
 
 
 def write_parquet(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
-    """Write scores.parquet.
-
-    Args:
-        runs: The runs.
-        out: Folder of the file.
-        names: Not needed.
-
-    Returns:
-        The file.
-
-    Raises:
-        MissingExtraError: Without pyarrow.
-        UsageError: The file that is there holds rows of other runs.
-    """
+    """Write scores.parquet."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
@@ -268,20 +212,7 @@ NOTE = (
 
 
 def write_hub(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
-    """Write the headline of each run with its interval, and the file that declares the benchmark.
-
-    Args:
-        runs: The runs.
-        out: Folder of the files.
-        names: The names of the data set, the model and the author.
-
-    Returns:
-        The files.
-
-    Raises:
-        UsageError: Without a data set, where two runs would be one file, and where a file that is there holds results
-            of other runs or data sets.
-    """
+    """Write the headline of each run with its interval, and the file that declares the benchmark."""
     if not names.dataset:
         raise UsageError("--to hf needs the name of the data set on the Hub: --dataset ORGANISATION/NAME")
     check_one_model(runs, names)

@@ -29,19 +29,7 @@ class GoalPicture(NamedTuple):
 
 
 def compare_goals(scan: Scan, key: str, folder: Path) -> list[GoalPicture]:
-    """Compare the pictures of all navigation goals in a scan with panoramas of ours.
-
-    Args:
-        scan: The scan.
-        key: Its key, which tells the episodes that are in it.
-        folder: Published episodes with their goal pictures.
-
-    Returns:
-        The goals, in the order of the file.
-
-    Raises:
-        DataError: No goal with a picture is in the scan, or a file is damaged.
-    """
+    """Compare the pictures of all navigation goals in a scan with panoramas of ours."""
     data = load(folder)
     own = {scene for scene, world in data.scenes.items() if world is not None and world.params.get("scene") == key}
     found = []

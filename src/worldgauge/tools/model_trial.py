@@ -43,9 +43,6 @@ class ModelAnswer:
         """Begin a question.
 
         Args:
-            model: The model.
-            request: The question.
-            report: Called with the number of frames so far and the horizon.
             keep: Whether frames are kept. False keeps only their shapes.
         """
         self.request = request
@@ -159,9 +156,6 @@ class Trial:
         """A question to this model: the plain one, but for what is `changed` (`TrialQuestions.question`).
 
         It has lengths that the model declares. `alter`, among what is changed, makes another request of it.
-
-        Raises:
-            NotApplicableError: For models that draw another kind of image than the suite has, or know other actions.
         """
         if self.spec.view not in self.questions.sizes:
             having = [name for name, other in trial_questions().items() if self.spec.view in other.sizes]
@@ -190,11 +184,7 @@ class Trial:
         return asked
 
     def plain(self) -> ModelAnswer:
-        """The answer to the plain question. It is asked once, as the first question to the model in this process.
-
-        Raises:
-            SubjectError: When there is no answer.
-        """
+        """The answer to the plain question. It is asked once, as the first question to the model in this process."""
         plain = self._once("plain")
         if plain.error is not None or not plain.copies:
             raise SubjectError(f"It {plain.error}." if plain.error else "It gave no frame at all.")
@@ -239,9 +229,6 @@ def frames_of(chunks: Iterable[Any]) -> list[NDArray[Any]]:
 
 def array_of(chunk: Any) -> NDArray[Any] | None:
     """A chunk as a numeric array.
-
-    Args:
-        chunk: What the model gave.
 
     Returns:
         The array. Zeros of the same shape where the chunk has a shape but cannot be read, such as a tensor on a GPU.
@@ -343,26 +330,12 @@ class Check:
 def check(
     question: str, *, after: tuple[str, ...] = ("answers",), grave: bool = True
 ) -> Callable[[Callable[[Trial], Iterator[CheckFinding]]], Check]:
-    """Decorator that makes a check from a function.
-
-    Args:
-        question: What it checks, in plain words.
-        after: Checks that must succeed first.
-        grave: Whether a model that crashes or hangs in it has broken a promise.
-
-    Returns:
-        The decorator. The check has the function's name, with "-" for "_".
-    """
+    """Decorator that makes a check from a function."""
     return lambda find: Check(find.__name__.replace("_", "-"), question, find, after, grave)
 
 
 def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
-    """Find problems with the form of an answer to a special question.
-
-    Args:
-        asked: Question and answer.
-        advice: What to do about it.
-    """
+    """Find problems with the form of an answer to a special question."""
     if asked.error is not None:
         yield CheckFinding(f"Asked for {asked.described}, it {asked.error}.", advice)
         return
@@ -376,12 +349,7 @@ def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
 
 
 def miscounted(asked: ModelAnswer, advice: str | None = None) -> Iterator[CheckFinding]:
-    """Find problems with the number of frames.
-
-    Args:
-        asked: Question and answer.
-        advice: Replaces the general advice.
-    """
+    """Find problems with the number of frames."""
     wanted = asked.request.horizon
     if asked.count < wanted:
         ended = "stopped after" if asked.count else "gave nothing, not one of"
@@ -401,10 +369,7 @@ def changed(first: ModelAnswer, again: ModelAnswer, when: str, *, grave: bool = 
     """Find differences between two answers to the same question. Those within ROUNDING do not count.
 
     Args:
-        first: The first answer.
         again: The second one.
-        when: What happened in between.
-        grave: The finding fails the check.
     """
     advice = "Keep no state between calls of rollout: make caches, generators and hidden states inside it each time."
     if again.error is not None:
@@ -429,11 +394,7 @@ def difference(first: Sequence[NDArray[Any]], again: Sequence[NDArray[Any]]) -> 
     """Compare the frames of two answers.
 
     Args:
-        first: Frames (H, W, 3).
         again: Frames of the second answer.
-
-    Returns:
-        The difference; None when they are equal.
     """
     if len(first) != len(again):
         return Difference(f"it gave {frames_in_words(len(again))} instead of {len(first)}", False)

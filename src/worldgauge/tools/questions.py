@@ -74,27 +74,7 @@ def write_questions(
     seed: int = 0,
     progress: Watcher | None = None,
 ) -> QuestionSet:
-    """Write what a suite asks, a folder a task. What is there already is kept.
-
-    Args:
-        suite: Registered name of the suite.
-        data: Folder of the data set.
-        out: Folder of the questions, new or interrupted.
-        model: Model whose form the questions have: its control, context, frame size and rate. None for all that a model
-            could be told, at the size and rate of the recordings.
-        settings: Settings of the suite.
-        limit: Number of first tasks. None for all.
-        seed: Seed of the run that will score the answers.
-        progress: Called with the id of a task, the number of tasks done and of all.
-
-    Returns:
-        What was written.
-
-    Raises:
-        UsageError: For a suite whose questions depend on the answers before them, or are put to an agent.
-        RunError: When the folder holds something else, or cannot be written.
-        WorldgaugeError: When the data cannot be read.
-    """
+    """Write what a suite asks, a folder a task. What is there already is kept."""
     opened, folder = open_suite(suite_name(suite), settings or {}), Path(out)
     _refuse_dialogue(opened)
     spec = ModelSpec("questions") if model is None else _spec_of(model)
@@ -128,18 +108,7 @@ def write_questions(
 
 
 def read_question(folder: Path, task: str) -> dict[str, Any]:
-    """Read the question of a task.
-
-    Args:
-        folder: Folder of the questions.
-        task: Id of the task.
-
-    Returns:
-        The content of its file, as docs/videos.md tells it.
-
-    Raises:
-        DataError: When it is missing or damaged.
-    """
+    """Read the question of a task."""
     return read_json_object(folder / task / QUESTION)
 
 

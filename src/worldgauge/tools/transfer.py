@@ -98,18 +98,7 @@ class Index:
 
 
 def read_index(data: bytes, where: str) -> Index:
-    """Read an index, which may come from anywhere.
-
-    Args:
-        data: Its content.
-        where: Its address, for messages.
-
-    Returns:
-        The index, with all paths and sizes checked.
-
-    Raises:
-        DataError: It is of another format or version, names a path that leads elsewhere, or contradicts itself.
-    """
+    """Read an index, which may come from anywhere."""
     content = parse_json(data, where)
     if not isinstance(content, Mapping) or content.get("format") != FORMAT:
         raise DataError(f"{where}: not the index of a data set that worldgauge has pushed")
@@ -177,20 +166,6 @@ def push(
     """Copy a data set to an address. What is there already, also of a push that was interrupted, is not sent again.
 
     A file counts as there when it has its name and its size; the name holds the digest.
-
-    Args:
-        root: Folder of the data set, or of a named set.
-        address: Where it goes; see `Remote`.
-        progress: Called before each file is sent.
-        check: Read what is there, too, and send again what does not have its digest.
-
-    Returns:
-        What was sent.
-
-    Raises:
-        MissingExtraError: Without pyarrow or fsspec.
-        UsageError: For an address of no known kind.
-        DataError: The folder holds no files, or one whose name is not plain, or the place cannot be written.
     """
     demand_pyarrow()
     remote = Remote(address)
@@ -296,11 +271,7 @@ def _write_part(group: Sequence[_Small], path: Path) -> list[str]:
 
 
 def demand_pyarrow() -> None:
-    """Check that Parquet can be written and read.
-
-    Raises:
-        MissingExtraError: pyarrow is not installed.
-    """
+    """Check that Parquet can be written and read."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
@@ -315,22 +286,7 @@ _OVERHEAD = 16 << 20
 
 
 def pull(address: str, out: Path, progress: Progress = lambda name, done, total: None) -> Moved:
-    """Copy a data set from an address. What is here already is kept, and a file of another content is replaced.
-
-    Args:
-        address: Where `push` put it.
-        out: Folder of the data set, new or to be continued.
-        progress: Called before each file is brought.
-
-    Returns:
-        What was brought.
-
-    Raises:
-        MissingExtraError: Without pyarrow or fsspec.
-        UsageError: For an address of no known kind.
-        DataError: The place holds no whole data set, a file is not what the index says, the disk has no room for it,
-            or the network fails.
-    """
+    """Copy a data set from an address. What is here already is kept, and a file of another content is replaced."""
     demand_pyarrow()
     remote = Remote(address)
     where = f"{remote.address}/{INDEX}"

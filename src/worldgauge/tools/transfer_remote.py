@@ -24,26 +24,13 @@ _NOT_ALLOWED = (401, 403)
 
 
 def counts_commits(files: Any, base: str) -> bool:
-    """Whether a place is a repository of the Hub; a bucket of the Hub has no commits.
-
-    Args:
-        files: A file system of fsspec.
-        base: The path of the place in it.
-    """
+    """Whether a place is a repository of the Hub; a bucket of the Hub has no commits."""
     kinds = (files.protocol,) if isinstance(files.protocol, str) else files.protocol
     return "hf" in kinds and not base.startswith("buckets/")
 
 
 def commit(files: Any, contents: Mapping[str, Path | bytes]) -> None:
-    """Add files to a repository in one commit. Content that the Hub has received before is not sent again.
-
-    Args:
-        files: The Hub's file system, which knows its address and the token.
-        contents: The files, or what they hold, by their paths in the file system. At least one.
-
-    Raises:
-        DataError: There is no such repository, or its owner has not allowed this.
-    """
+    """Add files to a repository in one commit. Content that the Hub has received before is not sent again."""
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -151,11 +138,7 @@ class Remote:
         return self._again(folder, ask)
 
     def send(self, sources: Mapping[str, Path]) -> None:
-        """Copy files to the place.
-
-        Args:
-            sources: The files here, by their names there.
-        """
+        """Copy files to the place."""
         if self._is_hub:
             self._commit(sources)
             return
@@ -181,11 +164,7 @@ class Remote:
         self._again(name, put)
 
     def read(self, name: str, limit: int) -> bytes:
-        """Read a small file.
-
-        Raises:
-            DataError: It is not there, or longer than `limit` bytes.
-        """
+        """Read a small file."""
 
         def get() -> bytes:
             with self._files.open(self._path(name), "rb") as file:
@@ -212,8 +191,6 @@ class Remote:
         """Copy a file from the place to this machine. What an earlier attempt has left of `target` is continued.
 
         Args:
-            name: Name of the file.
-            target: File to write.
             size: Its size in bytes; not more are read.
         """
 

@@ -90,11 +90,7 @@ class OpenBundle:
             return (), f"{self.folder.scores_path.name}: cannot be read ({error.strerror})"
 
     def entry(self, task: str) -> dict[str, Any]:
-        """Content of the record.json of a task, with its fields checked.
-
-        Raises:
-            RunError: When it is missing or damaged.
-        """
+        """Content of the record.json of a task, with its fields checked."""
         folder = f"{RECORDS}/{file_slug(task)}"
         if f"{folder}/{RECORD}" not in self.records:
             raise RunError(f"{folder}: no {RECORD}; run again to make it")
@@ -123,17 +119,6 @@ def unpack(archive: Archive, folder: Path) -> tuple[dict[str, bytes], list[str]]
     """Read each file of a bundle once.
 
     Two files for each of many tasks are held, since making and removing them would take longer than all else.
-
-    Args:
-        archive: The bundle.
-        folder: An empty folder, which gets the text that is not of a record.
-
-    Returns:
-        The files record.json and scores.json of each record, by path in the bundle; and the files that are damaged, or
-        not what the manifest names.
-
-    Raises:
-        DataError: When it holds too much text, or a file cannot be written.
     """
     text = [name for name in archive.files if not name.endswith(VIDEO)]
     if sum(archive.files[name].size for name in text) > MAX_DEFLATED_BYTES:
@@ -153,19 +138,7 @@ def unpack(archive: Archive, folder: Path) -> tuple[dict[str, bytes], list[str]]
 
 
 def open_bundle(archive: Archive, folder: Path, records: Mapping[str, bytes]) -> OpenBundle:
-    """Read what a bundle says about its run.
-
-    Args:
-        archive: The bundle.
-        folder: The folder that it is unpacked in.
-        records: Files of its records, from `unpack`.
-
-    Returns:
-        The run.
-
-    Raises:
-        DataError: When a file is missing, or says something that no bundle says.
-    """
+    """Read what a bundle says about its run."""
     told = parse_json(archive.read(ABOUT), f"{archive.path}: {ABOUT}")
     run = RunFolder(folder)
     try:
@@ -192,15 +165,6 @@ def open_plain_suite(facts: Mapping[str, Any]) -> Suite:
     """The suite of a run that somebody else has made: no program, file or address that its settings name is used.
 
     Metrics of the author's own are left out, since their code would have to run.
-
-    Args:
-        facts: Content of run.json.
-
-    Returns:
-        The suite.
-
-    Raises:
-        UsageError: For a setting that could name such a thing, and for settings that this version does not know.
     """
     settings = {name: value for name, value in facts["settings"].items() if name not in (SETTING, DIGEST)}
     for name, value in settings.items():
@@ -354,11 +318,7 @@ def verify(
 
 
 def _usual_place(facts: Mapping[str, Any]) -> Path:
-    """Where `data make` puts the named set of a run.
-
-    Raises:
-        UsageError: The run is of none, or it is not there.
-    """
+    """Where `data make` puts the named set of a run."""
     told, wanted = facts.get("set"), "scores are made again from the data set: give its folder with --data"
     named = named_sets().get(str(told.get("name"))) if isinstance(told, Mapping) else None
     part = None if named is None else next((one for one in named.parts if one.suite == facts["suite"]), None)
@@ -371,19 +331,7 @@ def _usual_place(facts: Mapping[str, Any]) -> Path:
 
 
 def look_over(archive: Archive, folder: Path, *, root: str | None = None) -> tuple[Verification, OpenBundle | None]:
-    """Check all that can be checked without the data set.
-
-    Args:
-        archive: The bundle. Each of its files is read once.
-        folder: An empty folder, which gets its text.
-        root: Root that the author has published.
-
-    Returns:
-        What was found, and the run; None where the contents are not what the root names.
-
-    Raises:
-        DataError: For a bundle that cannot be unpacked, or says something that no bundle says.
-    """
+    """Check all that can be checked without the data set."""
     records, changed = unpack(archive, folder)
     contents = _contents(archive, changed)
     checks = [*_published(archive, root), contents]

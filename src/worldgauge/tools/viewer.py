@@ -110,22 +110,13 @@ class Votes:
         self._lock = threading.Lock()
 
     def read(self) -> list[Vote]:
-        """All votes; the last one of a voter on a pair counts.
-
-        Raises:
-            DataError: When the file cannot be read, or a line is damaged.
-        """
+        """All votes; the last one of a voter on a pair counts."""
         if not self.path.exists():
             return []
         return list({(one.voter, one.item): one for one in read_votes(self.path)}.values())
 
     def add(self, vote: Vote) -> None:
-        """Write a vote.
-
-        Raises:
-            UsageError: For a name of a voter or a choice that is not allowed.
-            DataError: When it cannot be written.
-        """
+        """Write a vote."""
         if not _VOTER.fullmatch(vote.voter):
             raise UsageError("a voter's name has 1 to 60 letters, digits, blanks or .@_-")
         if vote.choice not in CHOICES:
@@ -138,11 +129,7 @@ class Votes:
 
 
 def read_votes(path: Path) -> Iterator[Vote]:
-    """Read a file of votes.
-
-    Raises:
-        DataError: When it cannot be read, or a line is damaged.
-    """
+    """Read a file of votes."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path}: longer than {MAX_BYTES} bytes")
@@ -161,16 +148,7 @@ def read_votes(path: Path) -> Iterator[Vote]:
 
 
 def next_pair(group: Group, voter: str, votes: Sequence[Vote]) -> tuple[str, str, str] | None:
-    """The pair that a voter is shown next: one with few votes, in an order and with sides of the voter's own.
-
-    Args:
-        group: The runs that are compared.
-        voter: Who votes.
-        votes: All votes so far.
-
-    Returns:
-        The task, and the subjects on the left and on the right. None when the voter has seen all.
-    """
+    """The pair that a voter is shown next: one with few votes, in an order and with sides of the voter's own."""
     counts: dict[tuple[str, ...], int] = defaultdict(int)
     done = set()
     for one in votes:
@@ -205,13 +183,6 @@ def agreements(group: Group, votes: Sequence[Vote]) -> list[Agreement]:
     Two voters agree on a pair when their choices are the same, ties included. A metric agrees with a vote when the
     preferred subject has the better value; ties of either are left out and counted. So are votes on a task or a subject
     that the group does not have.
-
-    Args:
-        group: The runs.
-        votes: All votes.
-
-    Returns:
-        The voters first, then the metrics that have a direction.
     """
     own = votes_on(group, votes)
     found = [_of_voters(group, own)]
@@ -472,11 +443,7 @@ class Viewer(PageServer):
         return {str(place): [str(task) for task in tasks] for place, tasks in found.items() if isinstance(tasks, list)}
 
     def flag(self, group: Group, task: str, on: bool) -> None:
-        """Flag a task, or take its flag away.
-
-        Raises:
-            DataError: When the file of flags cannot be written.
-        """
+        """Flag a task, or take its flag away."""
         if task not in group.tasks:
             raise UnknownNameError("task", task, group.tasks[:50])
         with self._lock:
@@ -542,11 +509,7 @@ class Viewer(PageServer):
         return png(view.picture)
 
     def vote(self, group: Group, sealed: str, voter: str, choice: str) -> None:
-        """Take a vote.
-
-        Raises:
-            UsageError: For a pair that was not shown, or another choice.
-        """
+        """Take a vote."""
         task, first, second = self._unseal(group, sealed)
         self.votes.add(Vote(voter, group.suite.name, group.place, task, first, second, choice))  # type: ignore[arg-type]
 

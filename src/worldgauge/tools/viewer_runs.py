@@ -95,11 +95,7 @@ class RunIndex:
         return found
 
     def refresh(self) -> None:
-        """Read what is new.
-
-        Raises:
-            RunError: When run.json cannot be read.
-        """
+        """Read what is new."""
         changed = False
         if self._is_new(self.folder.facts_path) or not self.facts:
             self.facts, changed = self.folder.facts(), True
@@ -135,11 +131,7 @@ class RunIndex:
             return None
 
     def record(self, suite: str, task: str) -> tuple[Task, Record]:
-        """The record of a task.
-
-        Raises:
-            RunError: When it cannot be read.
-        """
+        """The record of a task."""
         folder = self.folder.record(task)
         entry = record_entry(folder)
         sample = dict(entry["sample"])
@@ -300,11 +292,7 @@ class Library:
         self._groups: dict[str, Group] = {}
 
     def refresh(self) -> list[Group]:
-        """Look for new runs, read what has grown.
-
-        Returns:
-            The groups, by place and suite.
-        """
+        """Look for new runs, read what has grown."""
         with self.lock:
             self.problems = {}
             found: dict[tuple[str, str], dict[str, RunIndex]] = {}
@@ -334,11 +322,7 @@ class Library:
             return list(groups.values())
 
     def group(self, ident: str) -> Group:
-        """A group by its ident.
-
-        Raises:
-            UnknownNameError: There is none.
-        """
+        """A group by its ident."""
         with self.lock:
             if ident not in self._groups:
                 self.refresh()
@@ -428,20 +412,7 @@ class Footage:
         return (self.clips[self.lead].fps or 20.0) if self.lead else 0.0
 
     def picture(self, name: str, frame: int, *, difference: bool = False) -> bytes:
-        """A frame of a clip as PNG, at the time of `frame` of the leading one.
-
-        Args:
-            name: Name of the clip.
-            frame: Frame of the leading clip.
-            difference: Whether the absolute difference to the truth is shown, `GAIN` times as bright.
-
-        Returns:
-            The file.
-
-        Raises:
-            UnknownNameError: There is no such clip, or no truth.
-            WorldgaugeError: The frame cannot be read.
-        """
+        """A frame of a clip as PNG, at the time of `frame` of the leading one."""
         with self.lock:
             shown = self._frame(name, frame)
             if difference:
@@ -452,26 +423,14 @@ class Footage:
         return png(shown)
 
     def last_shown(self) -> bytes:
-        """The last frame that every subject was shown, as PNG.
-
-        Raises:
-            UnknownNameError: It is not known.
-            WorldgaugeError: It cannot be read.
-        """
+        """The last frame that every subject was shown, as PNG."""
         if not self.shown:
             raise UnknownNameError("frame that was shown", "last", [])
         with self.lock:
             return png(self.shown[len(self.shown) - 1])
 
     def make_film(self, *, exact: bool = False) -> Film:
-        """All clips as one video.
-
-        Args:
-            exact: Whether exact depth and labels are part of it, which have to be drawn.
-
-        Raises:
-            UsageError: There is no clip.
-        """
+        """All clips as one video."""
         with self.lock:
             exact = exact and bool(self.exact)
             if exact not in self.films:
@@ -495,18 +454,7 @@ class Footages:
         self._lock = threading.Lock()
 
     def open(self, group: Group, task: str) -> Footage:
-        """The footage of a task.
-
-        Args:
-            group: Its runs.
-            task: Its id.
-
-        Returns:
-            The footage. What cannot be shown is told in its notes.
-
-        Raises:
-            UnknownNameError: There is no such task.
-        """
+        """The footage of a task."""
         if not any(task in run.ends for run in group.runs.values()):
             raise UnknownNameError("task", task, group.tasks[:50])
         key = group.ident, task, tuple(_state(run, task) for run in group.runs.values())
@@ -635,15 +583,6 @@ def exact_clips(view: TaskView) -> dict[str, Clip]:
 
     Depth is bright where it is near, 255 / (1 + depth / 3 m), and black in the sky; each category has a colour and each
     object its own.
-
-    Args:
-        view: The task.
-
-    Returns:
-        Two clips, frame k of both that of frame k of the truth; none where the world or the camera is not known.
-
-    Raises:
-        WorldError: The world cannot be built, or is no longer that of the recording.
     """
     world, camera = None if view.world is None else open_world(view.world), view.camera
     count = min(len(view.truth), len(view.poses) - view.generated_from)
