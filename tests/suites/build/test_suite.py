@@ -286,7 +286,7 @@ class Critic:
 def test_a_reply_that_cannot_be_read_is_ungraded_not_zero(
     tasks: dict[str, list[Task]], ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring, "_critic", lambda settings: Critic(CriticError("three odd replies", outage=False)))
+    monkeypatch.setattr(scoring, "critic_of", lambda settings: Critic(CriticError("three odd replies", outage=False)))
     found = ask(tasks["understanding"][0], agents.get("truth")())
     assert found[HEADLINE].value is None
     assert found[HEADLINE].reason == "ungraded: three odd replies"
@@ -296,7 +296,7 @@ def test_a_reply_that_cannot_be_read_is_ungraded_not_zero(
 def test_a_critic_that_is_down_fails_the_scoring(
     tasks: dict[str, list[Task]], ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring, "_critic", lambda settings: Critic(CriticError("down", outage=True)))
+    monkeypatch.setattr(scoring, "critic_of", lambda settings: Critic(CriticError("down", outage=True)))
     with pytest.raises(CriticError, match="down"):
         ask(tasks["understanding"][0], agents.get("truth")())
 
@@ -305,7 +305,7 @@ def test_of_several_gradings_the_median_counts(
     tasks: dict[str, list[Task]], ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     critic = Critic()
-    monkeypatch.setattr(scoring, "_critic", lambda settings: critic)
+    monkeypatch.setattr(scoring, "critic_of", lambda settings: critic)
     found = ask(tasks["understanding"][0], agents.get("truth")(), gradings=3)
     assert found["understanding/build_evaluation"].value == 6.0
     assert "take 1; take 2; take 3" in found["understanding/completeness/build_grade"].facts["comment"]
@@ -316,7 +316,7 @@ def test_of_several_gradings_the_median_counts(
 def test_a_critic_that_leaves_out_a_dimension_is_named(
     tasks: dict[str, list[Task]], ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring, "_critic", lambda settings: Critic())
+    monkeypatch.setattr(scoring, "critic_of", lambda settings: Critic())
     with pytest.raises(UsageError, match="critic 'rules' gave no grade of aesthetic, complexity"):
         ask(tasks["planning"][0], agents.get("truth")())
 

@@ -18,7 +18,6 @@ from worldgauge.chat.model import Chat, ChatModel, Replay
 from worldgauge.chat.prompt_runner import Asker
 from worldgauge.chat.prompts import Field, Part, Prompts
 from worldgauge.chat.question import Message, Question
-from worldgauge.chat.reply import Reply
 from worldgauge.core.agent import AgentSpec, Answer, Problem, agents
 from worldgauge.core.errors import NotApplicableError, UsageError
 from worldgauge.suites.build.format import BUILD_KINDS
@@ -502,7 +501,7 @@ class ChatAgent:
         answered = asker.ask(
             prompt_of(problem),
             lambda squeeze: fields,
-            _whole,
+            lambda reply: reply,
             seed=problem.seed,
             asks=1,
             allow_truncated=True,
@@ -526,7 +525,3 @@ def _sampling(temperature: float | None, top_p: float | None, max_tokens: int) -
         raise UsageError(f"agent 'chat': temperature, top_p and max_tokens are numbers: {error}") from None
     Question((Message("user", "?"),), **drawn)
     return drawn
-
-
-def _whole(reply: Reply) -> Reply:
-    return reply

@@ -28,7 +28,6 @@ from worldgauge.suites.build.generate.mental_rotation import (
     Cells,
     FigureView,
     RotationQuestion,
-    Views,
     balanced_questions,
     sheet,
     stimuli,
@@ -240,32 +239,20 @@ def _room_images(question: RoomQuestion) -> tuple[str, ...]:
     return tuple(f"{ROOMS}/{name}_IMG_{place}.png" for place in range(len(question.views)))
 
 
+@lru_cache(maxsize=1)
 def _made(options: BuildOptions) -> tuple[GeneratedStructure, ...]:
-    return _all_made(options.seed, options.structures)
+    return tuple(structures(options.seed, options.structures))
 
 
+@lru_cache(maxsize=1)
 def _figures(options: BuildOptions) -> tuple[tuple[Cells, ...], list[RotationQuestion]]:
     """The figures, and all questions about them."""
-    return _all_figures(options.seed, options.stimuli, options.views)
-
-
-def _rooms(options: BuildOptions) -> tuple[RoomQuestion, ...]:
-    return _all_rooms(options.seed, options.commonsense)
-
-
-@lru_cache(maxsize=1)
-def _all_made(seed: int, count: int) -> tuple[GeneratedStructure, ...]:
-    return tuple(structures(seed, count))
-
-
-@lru_cache(maxsize=1)
-def _all_figures(seed: int, count: int, views: Views) -> tuple[tuple[Cells, ...], list[RotationQuestion]]:
-    if not count:
+    if not options.stimuli:
         return (), []
-    shapes = stimuli(seed, count, views=views)
-    return shapes, balanced_questions(shapes, seed, views=views)
+    shapes = stimuli(options.seed, options.stimuli, views=options.views)
+    return shapes, balanced_questions(shapes, options.seed, views=options.views)
 
 
 @lru_cache(maxsize=1)
-def _all_rooms(seed: int, count: int) -> tuple[RoomQuestion, ...]:
-    return tuple(commonsense(seed, count))
+def _rooms(options: BuildOptions) -> tuple[RoomQuestion, ...]:
+    return tuple(commonsense(options.seed, options.commonsense))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -85,6 +85,7 @@ def structure(
     json: Json = False,
 ) -> None:
     """Show what a structure file holds: size, blocks, difficulty. Can also write another format, or a picture."""
+    from worldgauge.terminal.output import print_json
     from worldgauge.worlds.blocks.views import MOST_SIDE_NBT, facts_of, look, save
 
     found = look(file, box)
@@ -92,7 +93,7 @@ def structure(
         save(found.blueprint, out, pack)
     facts = {"file": str(file), "written": None if out is None else str(out), **facts_of(found)}
     if json:
-        _object(facts)
+        print_json(**facts)
         return
     width, height, depth = facts["size"]
     print(f"{file}: {facts['format']}, {width} wide, {height} high, {depth} deep, {facts['blocks']} blocks")
@@ -127,7 +128,15 @@ def vote(
     from dataclasses import asdict
 
     from worldgauge.suites.build.voting import vote as hold
-    from worldgauge.terminal.output import SCORE_COLUMNS, form_of, headline, print_csv, print_text, score_rows
+    from worldgauge.terminal.output import (
+        SCORE_COLUMNS,
+        form_of,
+        headline,
+        print_csv,
+        print_json,
+        print_text,
+        score_rows,
+    )
     from worldgauge.terminal.progress import ProgressBar
 
     form = form_of(json, csv)
@@ -140,7 +149,7 @@ def vote(
             progress=lambda done, total: bar.show("briefs", done, total),
         )
     if form == "json":
-        _object({"ballots": str(out), "table": asdict(table)})
+        print_json(ballots=str(out), table=asdict(table))
         return
     if form == "csv":
         print_csv(SCORE_COLUMNS, score_rows("build", [table]))
@@ -152,10 +161,12 @@ def vote(
 
 
 def _show_curated(made: CurationResult, json: bool) -> None:
+    from worldgauge.terminal.output import print_json
+
     rejected = {name: [one.text for one in why] for name, why in made.rejected.items()}
     if json:
         lost = {"rejected": rejected, "duplicates": dict(made.duplicates), "unreadable": dict(made.unreadable)}
-        _object({"root": str(made.root), "accepted": list(made.accepted), "tasks": made.tasks, **lost})
+        print_json(root=str(made.root), accepted=list(made.accepted), tasks=made.tasks, **lost)
         return
     print(f"{made.root}: {len(made.accepted)} structures accepted, {made.tasks} tasks")
     lines = [f"rejected {name}: {'; '.join(why)}" for name, why in rejected.items()]
@@ -174,12 +185,6 @@ def _reason(name: str) -> Reason:
         if known == name:
             return known
     raise UnknownNameError("reason for rejection", name, REASONS)
-
-
-def _object(facts: dict[str, Any]) -> None:
-    from worldgauge.terminal.output import print_json
-
-    print_json(**facts)
 
 
 COMMANDS = (

@@ -58,12 +58,7 @@ MACHINE_BLOCKS = frozenset(
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why a structure is rejected.
-
-    Attributes:
-        reason: One of `REASONS`.
-        text: The reason in words, with its numbers.
-    """
+    """Why a structure is rejected."""
 
     reason: Reason
     text: str
@@ -71,13 +66,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Selection:
-    """Names of structures.
-
-    Attributes:
-        accepted: Those that pass.
-        rejected: Problems by name.
-        duplicates: Accepted structure that each is a copy of.
-    """
+    """Names that pass; of the others, problems by name, and the accepted structure that each is a copy of."""
 
     accepted: tuple[str, ...]
     rejected: Mapping[str, tuple[Rejection, ...]]
@@ -169,18 +158,7 @@ MAX_NAME = 80
 
 @dataclass(frozen=True, eq=False)
 class SourceStructure:
-    """A structure as it was read.
-
-    Attributes:
-        name: Unique, lower case with underscores.
-        origin: Its place in the source.
-        blueprint: Its blocks.
-        type: One of Table 5, if known.
-        description: From the source.
-        biome: From the source.
-        metadata: From the source.
-        notes: What was left out or guessed.
-    """
+    """A structure as it was read, by a unique name in lower case. notes: what was left out or guessed."""
 
     name: str
     origin: str
@@ -240,11 +218,6 @@ def read_world(world: Path, boxes: Path) -> Iterator[SourceStructure | Unreadabl
             yield _of_box(world, name, _writable(label), content[label])
         except (DataError, UsageError, ValueError) as error:
             yield Unreadable(name, _writable(label), _without(str(error), world, world))
-
-
-def spoken(name: str) -> str:
-    """Return a name as it stands in a sentence."""
-    return name.replace("_", " ")
 
 
 class UniqueNames:
@@ -325,16 +298,7 @@ SIDES_PX = (64, 2048)
 
 @dataclass(frozen=True)
 class CurationResult:
-    """Result of a curation, by name of the structure.
-
-    Attributes:
-        root: Folder of the data set.
-        accepted: Names of accepted structures.
-        rejected: Reasons and texts by name.
-        duplicates: Accepted structure that each is a copy of.
-        unreadable: Reason by name.
-        tasks: Number of tasks written.
-    """
+    """Result of a curation, by name of the structure."""
 
     root: Path
     accepted: tuple[str, ...]
@@ -403,7 +367,7 @@ def curate(
             number,
             seed=seed,
             write=write_one,
-            spoken=spoken(one.name),
+            spoken=one.name.replace("_", " "),
             source="structure files" if boxes is None else "saved world",
             description=one.description,
             type=one.type,

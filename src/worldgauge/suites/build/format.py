@@ -147,13 +147,7 @@ class BuildTask:
 
 @dataclass(frozen=True)
 class Fault:
-    """A row that cannot be used.
-
-    Attributes:
-        kind: Kind of task, or "architecture".
-        id: Id of the row.
-        text: The reason; names file, row and field.
-    """
+    """A row that cannot be used, and why: the text names file, row and field."""
 
     kind: Kind | Literal["architecture"]
     id: str

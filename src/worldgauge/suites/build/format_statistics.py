@@ -33,20 +33,7 @@ _WORDS_OF_INSTRUCTION = 150
 
 @dataclass(frozen=True)
 class KindStatistics:
-    """The tasks of one kind.
-
-    Attributes:
-        kind: The kind.
-        tasks: Number found.
-        published: Number in the benchmark.
-        usable: Number without a fault.
-        architectures: Number of different ones.
-        easy: Usable tasks by difficulty factor, as the next two.
-        medium: See `easy`.
-        hard: See `easy`.
-        words: Words of instructions.
-        images: Pictures shown per task.
-    """
+    """The tasks of one kind, next to the number published; usable ones by difficulty, words and pictures of each."""
 
     kind: str
     tasks: int
@@ -62,18 +49,7 @@ class KindStatistics:
 
 @dataclass(frozen=True)
 class BuildStatistics:
-    """What `check` found.
-
-    Attributes:
-        n_tasks: Number found.
-        n_valid: Number of usable ones.
-        n_frames: Pictures that are there.
-        n_architectures: Number of architectures.
-        types: Architectures by type.
-        answers: Answers of reasoning.
-        rows: Statistics by kind.
-        findings: What is wrong or worth knowing.
-    """
+    """What `check` found."""
 
     n_tasks: int
     n_valid: int

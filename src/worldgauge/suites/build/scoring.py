@@ -16,7 +16,7 @@ from worldgauge.chat.endpoint import open_chat
 from worldgauge.core.errors import SubjectError, UsageError
 from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext, cached_by_task, mean_of_known
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.build.agents import random_cells
+from worldgauge.suites.build.agents import NO, YES, random_cells
 from worldgauge.suites.build.critics import (
     DIMENSIONS,
     AnswerMark,
@@ -58,7 +58,6 @@ from worldgauge.worlds.blocks.views import contact_sheet
 
 RANDOM_SIZE = (8, 8, 8)
 """Of the matrix that the reference `random` answers with, in blocks."""
-GUESSES = ("Yes, it is.", "No, it is not.")
 _SEED = 20251202
 
 Bounds = Mapping[str, float | None]
@@ -72,7 +71,7 @@ def choice_bounds(count: int) -> Bounds:
 
 def answer_bounds(critic: Critic, question: str, expected: str) -> Bounds:
     """Return the bounds of a question answered in words; guesses are yes and no."""
-    guessed = [full_marks(commonsense(critic.mark(question, expected, said, 0).mark)) for said in GUESSES]
+    guessed = [full_marks(commonsense(critic.mark(question, expected, said, 0).mark)) for said in (YES, NO)]
     return {
         "chance": mean_of_known(guessed),
         "ceiling": full_marks(commonsense(critic.mark(question, expected, expected, 0).mark)),
@@ -157,11 +156,6 @@ def score(record: Record, task_context: TaskContext, settings: BuildSettings) ->
 def reading_of(row: BuildTask, text: str, settings: BuildSettings) -> Reading:
     """Read the build in an answer as the settings demand."""
     return read_blueprint(text, row.materials, most=settings.limits, parser=settings.parser)
-
-
-def critic_of(settings: BuildSettings) -> Critic:
-    """Return the critic of the settings."""
-    return _critic(settings)
 
 
 def submission_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint | None) -> Submission:
@@ -351,8 +345,8 @@ def _is_amount(value: Any) -> bool:
 
 
 @lru_cache(maxsize=2)
-def _critic(settings: BuildSettings) -> Critic:
-    """One for all tasks of a worker: its limits on calls a minute hold for all of them."""
+def critic_of(settings: BuildSettings) -> Critic:
+    """The critic of the settings, one for all tasks of a worker: its limits on calls a minute hold for all of them."""
     chat = None
     if settings.chat is not None:
         given, got = settings.prices

@@ -133,10 +133,7 @@ class Build(Suite):
     @classmethod
     def demo_set(cls, *, full: bool = False) -> DemoSet:
         """See `Suite.demo_set`."""
-        place, question = (
-            5,
-            "Can an agent plan in space, build what it is told and judge rooms?",
-        )
+        place, question = (5, "Can an agent plan in space, build what it is told and judge rooms?")
         if full:
             options = {"structures": 12, "stimuli": 2, "commonsense": 16}
             return DemoSet(place, question, options, cls.references, core_seconds=120, megabytes=100)
@@ -164,10 +161,7 @@ class Build(Suite):
         raise NotApplicableError("answers have no frames to compare")
 
     def summarize(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         """Full marks by kind of task and overall, the paper's columns, and what lies behind them."""
         return summary.summarize(scores, kinds, failed, self.options.failed_plans)

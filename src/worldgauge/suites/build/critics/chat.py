@@ -18,7 +18,6 @@ from worldgauge.chat.reply import (
     BudgetError,
     EndpointError,
     PromptTooLongError,
-    Reply,
     one_line,
     read_json,
 )
@@ -116,7 +115,7 @@ class ChatCritic:
                 answered = asker.ask(
                     name,
                     lambda squeeze: fields,
-                    lambda reply: _meaning(reply, read),
+                    lambda reply: read(reply.text),
                     seed=seed,
                     sample=attempt,
                     asks=1,
@@ -132,10 +131,6 @@ class ChatCritic:
             problems = [text for note in asker.taken() for text in note["problems"]]
             return answered.value, {**answered.note, "asks": attempt + 1, "problems": problems}
         raise CriticError(f"the critic gave no usable answer in {ASKS} replies: {problem}", outage=False) from problem
-
-
-def _meaning(reply: Reply, read: Callable[[str], T]) -> T:
-    return read(reply.text)
 
 
 def _dimensions(submission: Submission) -> tuple[str, ...]:

@@ -255,23 +255,14 @@ _BAD = frozenset(
     }
 )
 _AFFIRMS = frozenset(
-    {
-        *("is", "are", "can", "could", "does", "do", "would", "will", "fits", "faces", "possible", "enough"),
-        *("stands",),
-    }
+    {*("is", "are", "can", "could", "does", "do", "would", "will", "fits", "faces", "possible", "enough"), *("stands",)}
 )
 _AFTER_NO = frozenset(
-    {
-        *("it", "there", "the", "they", "one", "you", "because", "since", "this", "that", "somebody", "i"),
-        *("as", "he"),
-    }
+    {*("it", "there", "the", "they", "one", "you", "because", "since", "this", "that", "somebody", "i"), *("as", "he")}
 )
 _LISTING = frozenset({"and", "or", "the", "a", "an", "as", "well", "both", "with", "plus", "also", "either"})
 _AUXILIARIES = frozenset(
-    {
-        *("is", "are", "do", "does", "did", "can", "could", "would", "will", "should", "has", "have", "was"),
-        *("were", "may"),
-    }
+    {"is", "are", "do", "does", "did", "can", "could", "would", "will", "should", "has", "have", "was", "were", "may"}
 )
 _NEAR_WORDS = 3
 _LONGEST = 3
@@ -279,14 +270,7 @@ _LONGEST = 3
 
 
 class Named(NamedTuple):
-    """An entry of a vocabulary found in a text.
-
-    Attributes:
-        name: The entry.
-        first: Number of its first word in the text.
-        last: Number of its last word in the text.
-        denied: Whether it comes after a "not".
-    """
+    """An entry of a vocabulary found in a text, from its first to its last word; denied: after a "not"."""
 
     name: str
     first: int

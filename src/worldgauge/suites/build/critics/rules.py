@@ -76,13 +76,7 @@ _COUNT = re.compile(r"\b(\d{1,6})\s+blocks?\s+of\s+", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class StatedFact:
-    """One stated fact.
-
-    Attributes:
-        kind: Of a size, a count of a material, a material, or a part.
-        name: Axis, base name or word.
-        number: Number of blocks, 0 if none is stated.
-    """
+    """One stated fact."""
 
     kind: Literal["size", "count", "material", "part"]
     name: str
@@ -288,10 +282,7 @@ def _alone(submission: Submission) -> Shares:
             more + _said(facts, submission.built),
         ),
         "complexity": (neat * (0.4 * shaped + 0.35 * rich + 0.25 * sized) * _more(shaped), more),
-        "structure": (
-            neat * open_ * (0.7 * shaped + 0.3 * (found.symmetry or 0.0)) * _more(shaped),
-            _stands(found),
-        ),
+        "structure": (neat * open_ * (0.7 * shaped + 0.3 * (found.symmetry or 0.0)) * _more(shaped), _stands(found)),
         "aesthetic": (
             neat * (0.4 * (found.symmetry or 0.0) + 0.3 * rich + 0.3 * shaped) * _more(shaped),
             _looks(found),

@@ -81,13 +81,9 @@ def _ask_door(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     if piece is None or len(free_run(room, wall)) < len(piece.before):
         return None
     name = piece.name
-    question = drawn(
-        rng,
-        (
-            "Something stands in the way of the door. What is it, and where would you put it?",
-            "Which piece of furniture blocks the door, and where is a better place for it?",
-        ),
-    )
+    one = "Something stands in the way of the door. What is it, and where would you put it?"
+    another = "Which piece of furniture blocks the door, and where is a better place for it?"
+    question = drawn(rng, (one, another))
     answer = (
         f"The {name}. It stands right before the door in the {room.door.wall} wall, so nobody can come in; "
         f"move it away, for example to the {wall} wall, where the floor is free."
@@ -113,13 +109,9 @@ def _ask_window(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     wall = roomiest(room, room.window.wall)
     if before or piece is None or piece.height < 2 or len(free_run(room, wall)) < len(piece.before):
         return None
-    question = drawn(
-        rng,
-        (
-            "Somebody wants to open the window. What has to be moved first?",
-            "Which piece of furniture would you move so that one can step up to the window?",
-        ),
-    )
+    one = "Somebody wants to open the window. What has to be moved first?"
+    another = "Which piece of furniture would you move so that one can step up to the window?"
+    question = drawn(rng, (one, another))
     answer = (
         f"The {piece.name}. It stands right before the window in the {room.window.wall} wall and keeps the light out, "
         f"too; move it aside, for example to the {wall} wall."
@@ -166,13 +158,9 @@ def _ask_close(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
         for cell in ((x + dx, z + dz) for x, z in other.cells)
     ):
         return None
-    question = drawn(
-        rng,
-        (
-            "Which two pieces of furniture stand too close together, so that one of them cannot be used?",
-            "Two pieces of furniture are in each other's way. Which ones, and what would you do?",
-        ),
-    )
+    one = "Which two pieces of furniture stand too close together, so that one of them cannot be used?"
+    another = "Two pieces of furniture are in each other's way. Which ones, and what would you do?"
+    question = drawn(rng, (one, another))
     answer = (
         f"The {used.name} and the {other.name}. There is no space between them, so {_HINDERED[used.name]}; "
         f"move the {other.name} away from it to the {used.front}."
@@ -200,13 +188,9 @@ def _ask_misplaced(room: Room, rng: np.random.Generator) -> AskedQuestion | None
     if len(wrong) != 1 or room.kind not in MISPLACED.get(wrong[0].name, ()):
         return None
     name = wrong[0].name
-    question = drawn(
-        rng,
-        (
-            f"One thing does not belong in this {room.kind}. Which one, and why?",
-            f"What would you take out of this {room.kind} because it has no place there?",
-        ),
-    )
+    one = f"One thing does not belong in this {room.kind}. Which one, and why?"
+    another = f"What would you take out of this {room.kind} because it has no place there?"
+    question = drawn(rng, (one, another))
     answer = (
         f"The {name} {place_words(room, wrong[0])}. It belongs in the {belongs_in(name)}, not in a {room.kind}, and "
         "should be moved there."
@@ -234,13 +218,9 @@ def _ask_nearer(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     if place_words(room, near) == place_words(room, far):
         return None
     first, second = pieces[0].name, pieces[1].name
-    question = drawn(
-        rng,
-        (
-            f"Somebody stands in the door. Which is nearer, the {first} or the {second}?",
-            f"Coming in at the door, what does one reach first, the {first} or the {second}?",
-        ),
-    )
+    one = f"Somebody stands in the door. Which is nearer, the {first} or the {second}?"
+    another = f"Coming in at the door, what does one reach first, the {first} or the {second}?"
+    question = drawn(rng, (one, another))
     answer = (
         f"The {near.name}. It stands {place_words(room, near)}, close to the door in the {room.door.wall} wall; "
         f"the {far.name} is farther away, {place_words(room, far)}."
@@ -274,13 +254,9 @@ def _ask_shelf(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     if len(free) != 1:
         return None
     wall = free[0]
-    question = drawn(
-        rng,
-        (
-            f"A bookshelf {_SHELF_BLOCKS} blocks wide is to be put with its back to a wall. Along which wall is room?",
-            f"Where is room for another bookshelf of {_SHELF_BLOCKS} blocks, along which wall?",
-        ),
-    )
+    one = f"A bookshelf {_SHELF_BLOCKS} blocks wide is to be put with its back to a wall. Along which wall is room?"
+    another = f"Where is room for another bookshelf of {_SHELF_BLOCKS} blocks, along which wall?"
+    question = drawn(rng, (one, another))
     answer = (
         f"Along the {wall} wall. There the floor is free for {runs[wall]} blocks; the other walls are taken up by "
         "furniture, the door and the window."
@@ -291,10 +267,6 @@ def _ask_shelf(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
 _WAYS = ("left", "right", STRAIGHT_ON)
 
 
-def _stage_turn(rng: np.random.Generator, value: str) -> RoomPlan | None:
-    return _stage_nearer(rng, value)
-
-
 def _ask_turn(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     piece = drawn(rng, room.pieces)
     ahead, right = from_door(room, piece.centre)
@@ -303,13 +275,9 @@ def _ask_turn(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
         return None
     side = STRAIGHT_ON if angle <= 12 else "right" if right > 0 else "left"
     name = piece.name
-    question = drawn(
-        rng,
-        (
-            f"Coming in at the door, does one turn left, turn right or go straight on to get to the {name}?",
-            f"From the door, which way is the {name}: to the left, to the right or straight on?",
-        ),
-    )
+    one = f"Coming in at the door, does one turn left, turn right or go straight on to get to the {name}?"
+    another = f"From the door, which way is the {name}: to the left, to the right or straight on?"
+    question = drawn(rng, (one, another))
     looks = f"From the door one looks {room.door.inward}"
     if side == STRAIGHT_ON:
         answer = f"Straight on. {looks}, and the {name} is ahead, {place_words(room, piece)}."
@@ -332,13 +300,9 @@ def _ask_bed(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     if wall not in (turned(front, 1), turned(front, 3)):
         return None
     side = "right" if wall == turned(front, 1) else "left"
-    question = drawn(
-        rng,
-        (
-            "Somebody sits up in bed, leaning against the wall behind the pillow. Is the window to the left or right?",
-            "You wake up and sit up in bed, looking towards your feet. On which hand is the window, left or right?",
-        ),
-    )
+    one = "Somebody sits up in bed, leaning against the wall behind the pillow. Is the window to the left or right?"
+    another = "You wake up and sit up in bed, looking towards your feet. On which hand is the window, left or right?"
+    question = drawn(rng, (one, another))
     answer = (
         f"To the {side}. The pillow is at the {turned(front, 2)} end, so one looks {front}, and the window is in the "
         f"{wall} wall, on the {side}-hand side."
@@ -355,7 +319,7 @@ PLACES = (
     Form("misplaced", "object placement", tuple(MISPLACED), _stage_misplaced, _ask_misplaced),
     Form("nearer", "proximity", _NEARER, _stage_nearer, _ask_nearer),
     Form("shelf", "inclusion", SIDES, _stage_shelf, _ask_shelf),
-    Form("turn", "direction", _WAYS, _stage_turn, _ask_turn),
+    Form("turn", "direction", _WAYS, _stage_nearer, _ask_turn),
     Form("bed", "direction", _HANDS, _stage_bed, _ask_bed),
 )
 

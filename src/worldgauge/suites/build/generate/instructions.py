@@ -70,7 +70,8 @@ def describe(blueprint: Blueprint, name: str, facts: Sequence[Part] | None = Non
             best, all_in = told
             if all_in:
                 return best
-    return best or _shortest(plain)
+    # Without the name, for one that is longer than an instruction may be.
+    return best or f"Build this. {_size_words(plain)} {_count_words(plain, 1)}"
 
 
 def one_liners(name: str, rng: np.random.Generator) -> tuple[str, str, str]:
@@ -126,23 +127,18 @@ def _fitted(
     return text, len(chosen) == len(parts)
 
 
-def _shortest(blueprint: Blueprint) -> str:
-    """For a name that is longer than an instruction may be."""
-    return f"Build this. {_size_words(blueprint)} {_count_words(blueprint, 1)}"
-
-
 def _size_words(blueprint: Blueprint) -> str:
     width, height, depth = blueprint.size
-    return f"It is {_blocks(width)} wide (x), {_blocks(depth)} deep (z) and {_blocks(height)} high."
+    return f"It is {_counted(width)} wide (x), {_counted(depth)} deep (z) and {_counted(height)} high."
 
 
 def _count_words(blueprint: Blueprint, most: int) -> str:
     counts = blueprint.names_only().counts()
     order = sorted(counts, key=lambda name: (-counts[name], name))
-    told = [f"{_blocks(counts[name])} of {_said(name)}" for name in order[:most]]
+    told = [f"{_counted(counts[name])} of {_said(name)}" for name in order[:most]]
     rest = sum(counts[name] for name in order[most:])
     if rest:
-        told.append(f"{_blocks(rest)} of other kinds")
+        told.append(f"{_counted(rest)} of other kinds")
     return f"Use {_joined(told)}."
 
 
@@ -211,10 +207,6 @@ def _found(blueprint: Blueprint) -> Iterator[Part]:
             yield words, layers, len(roof) - 1
 
 
-def _blocks(count: int) -> str:
-    return f"{count} block{'' if count == 1 else 's'}"
-
-
 def _said(name: str) -> str:
     return " ".join(name.replace("_", " ").split())
 
@@ -234,7 +226,7 @@ def layer_instruction(blueprint: Blueprint, name: str) -> str:
     size = blueprint.size
     return (
         f"Build the {name} layer by layer from the ground up: {_counted(size.height, 'layer')}, "
-        f"{_counted(size.width, 'block')} wide (x) and {_counted(size.depth, 'block')} long (z). "
+        f"{_counted(size.width)} wide (x) and {_counted(size.depth)} long (z). "
         f"Places are (x,z), counted from 0.\n{layer_lines(blueprint)}"
     )
 
@@ -245,11 +237,7 @@ def layer_lines(blueprint: Blueprint) -> str:
     Layers count from 1, cells are (x,z) from 0, sorted by x, then z; materials are sorted by their text, with states.
     Air is left out; a layer of air alone has a line without materials. `agents.read_layers` reads it back.
     """
-    return "\n".join(_lines(blueprint))
-
-
-def _lines(blueprint: Blueprint) -> Iterator[str]:
-    solid = blueprint.solid
+    lines, solid = [], blueprint.solid
     for y, layer in enumerate(blueprint.cells):
         places: dict[str, list[tuple[int, int]]] = defaultdict(list)
         z, x = np.nonzero(solid[y])
@@ -258,10 +246,11 @@ def _lines(blueprint: Blueprint) -> Iterator[str]:
         listed = (
             f"{name}: [{', '.join(f'({x},{z})' for x, z in sorted(found))}]" for name, found in sorted(places.items())
         )
-        yield f"Layer {y + 1}: {', '.join(listed)}"
+        lines.append(f"Layer {y + 1}: {', '.join(listed)}")
+    return "\n".join(lines)
 
 
-def _counted(number: int, noun: str) -> str:
+def _counted(number: int, noun: str = "block") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -276,13 +265,7 @@ InstructionWriter = Callable[[Blueprint, str], tuple[str, str]]
 
 @dataclass(frozen=True)
 class StructureTasks:
-    """Rows of one structure.
-
-    Attributes:
-        architecture: Its row.
-        tasks: Their rows.
-        writer: Who wrote the detailed instruction.
-    """
+    """Rows of one structure, and who wrote its detailed instruction."""
 
     architecture: Architecture
     tasks: tuple[BuildTask, ...]

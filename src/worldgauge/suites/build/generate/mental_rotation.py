@@ -156,12 +156,7 @@ _DRAWS = 20_000
 
 
 class FigureView(NamedTuple):
-    """What an image shows.
-
-    Attributes:
-        figure: One of FIGURES.
-        view: 0 to 23.
-    """
+    """What an image shows: one of FIGURES, in view 0 to 23."""
 
     figure: str
     view: int

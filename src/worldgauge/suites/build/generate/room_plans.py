@@ -37,18 +37,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class RoomPlan:
-    """A room that is being furnished.
-
-    Attributes:
-        kind: Kind of room.
-        width: Blocks of floor along x.
-        depth: Blocks of floor along z.
-        style: Materials.
-        door: The door.
-        window: The window.
-        pieces: Furniture so far.
-        kept: Cells that must stay free.
-    """
+    """A room that is being furnished; sides in blocks of floor. kept: cells that must stay free."""
 
     kind: str
     width: int

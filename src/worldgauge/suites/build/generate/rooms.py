@@ -393,14 +393,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class RoomView:
-    """One image to be rendered.
-
-    Attributes:
-        caption: What it shows.
-        blueprint: The room.
-        pose: (4, 4) camera-to-world, metres.
-        camera: The camera.
-    """
+    """One image to be rendered; pose: (4, 4) camera-to-world, metres."""
 
     caption: str
     blueprint: Blueprint

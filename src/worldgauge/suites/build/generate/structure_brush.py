@@ -279,15 +279,7 @@ FLOWERS = ("poppy", "dandelion", "blue_orchid", "allium", "azure_bluet", "cornfl
 
 
 class Masonry(NamedTuple):
-    """A stone and the shapes it comes in.
-
-    Attributes:
-        words: Its name in sentences.
-        block: The full block.
-        stairs: Stairs of it.
-        slab: Slabs of it.
-        wall: Walls of it.
-    """
+    """A stone in words, and the blocks it comes in."""
 
     words: str
     block: str

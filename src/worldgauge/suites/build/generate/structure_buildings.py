@@ -255,11 +255,7 @@ def hamlet(draw: Draw) -> Canvas:
         home(canvas, (x, 1, z), (7, high, 7), f"{wall}_planks", f"{timber}_log", timber)
         tops.append(
             canvas.gable(
-                (x - 1, high + 1, z - 1),
-                (x + 7, z + 7),
-                f"{timber}_stairs",
-                f"{timber}_slab",
-                fill=f"{wall}_planks",
+                (x - 1, high + 1, z - 1), (x + 7, z + 7), f"{timber}_stairs", f"{timber}_slab", fill=f"{wall}_planks"
             )
         )
         # A block of path from the door to the crossing.

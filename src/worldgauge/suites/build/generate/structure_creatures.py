@@ -5,16 +5,7 @@ from __future__ import annotations
 import math
 from itertools import product
 
-from worldgauge.suites.build.generate.structure_brush import (
-    BRIGHT,
-    COLOURS,
-    MASONRY,
-    WOODS,
-    Canvas,
-    Draw,
-    design,
-    said,
-)
+from worldgauge.suites.build.generate.structure_brush import BRIGHT, COLOURS, MASONRY, WOODS, Canvas, Draw, design, said
 
 
 @design("animals", "easy")

@@ -21,9 +21,7 @@ def toy_car(draw: Draw) -> Canvas:
     canvas.box((long, 1, 0), (long, 1, 1), "glowstone")
     canvas.part("a body with glowing headlights at its east end", 1, 1)
     canvas.box(
-        (1, 2, 0),
-        (2, 2, 1),
-        draw.pick(("black_stained_glass", "light_blue_stained_glass", "gray_stained_glass")),
+        (1, 2, 0), (2, 2, 1), draw.pick(("black_stained_glass", "light_blue_stained_glass", "gray_stained_glass"))
     )
     canvas.part("a cabin of glass", 2, 2)
     canvas.box((1, 3, 0), (2, 3, 1), draw.pick((paint, "white_concrete", "black_concrete")))

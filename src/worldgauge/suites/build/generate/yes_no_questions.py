@@ -50,13 +50,9 @@ def _ask_way(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     ends = ("west", "east") if across[0] else ("north", "south")
     row = _row_of(room, shelves[0], ends)
     gaps = [n for n, cell in enumerate(row) if cell not in room.taken]
-    question = drawn(
-        rng,
-        (
-            f"Can somebody walk from the door to the {goal.name} without climbing over anything?",
-            f"Is there a way to walk from the door up to the {goal.name} without climbing over furniture?",
-        ),
-    )
+    one = f"Can somebody walk from the door to the {goal.name} without climbing over anything?"
+    another = f"Is there a way to walk from the door up to the {goal.name} without climbing over furniture?"
+    question = drawn(rng, (one, another))
     ahead = room.door.inward
     if not room.is_reached(goal):
         if gaps:
@@ -113,13 +109,9 @@ def _offset(room: Room, table: Piece) -> tuple[str, str]:
 
 def _ask_centre(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     side, value = _offset(room, room.piece("table"))
-    question = drawn(
-        rng,
-        (
-            "Is the table in the middle of the room?",
-            "Does the table stand centrally, as far from one wall as from the opposite one?",
-        ),
-    )
+    one = "Is the table in the middle of the room?"
+    another = "Does the table stand centrally, as far from one wall as from the opposite one?"
+    question = drawn(rng, (one, another))
     if value == "yes":
         answer = "Yes. The table stands in the middle: there is about as much floor on either side of it."
         return AskedQuestion(question, value, answer, {"tendency": "yes", "place": "middle"})
@@ -237,13 +229,9 @@ def _stage_light(rng: np.random.Generator, value: str) -> RoomPlan | None:
 def _ask_light(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     desk, lamp = room.piece("desk"), room.piece("lamp")
     between = gap(desk.cells, lamp.cells)
-    question = drawn(
-        rng,
-        (
-            "After dark, is there enough light at the desk to read by?",
-            "Is the desk well lit for somebody who writes at it at night?",
-        ),
-    )
+    one = "After dark, is there enough light at the desk to read by?"
+    another = "Is the desk well lit for somebody who writes at it at night?"
+    question = drawn(rng, (one, another))
     where = place_words(room, lamp)
     if between <= 1:
         answer = f"Yes. The lamp stands {where}, close to the desk, so its light falls on the table top."
@@ -274,13 +262,9 @@ def _ask_chair(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     if chair.cells[0] not in desk.before:
         return None
     towards = turned(desk.front, 2)
-    question = drawn(
-        rng,
-        (
-            "Does somebody who sits on the chair face the desk?",
-            "Is the chair turned the right way for somebody who works at the desk?",
-        ),
-    )
+    one = "Does somebody who sits on the chair face the desk?"
+    another = "Is the chair turned the right way for somebody who works at the desk?"
+    question = drawn(rng, (one, another))
     if chair.front == towards:
         answer = f"Yes. The chair stands before the desk and its seat is open to the {towards}, towards the desk."
         return AskedQuestion(question, "yes", answer, {"tendency": "yes", "direction": towards})
@@ -308,10 +292,7 @@ def _ask_television(room: Room, rng: np.random.Generator) -> AskedQuestion | Non
     tv, sofa = room.piece("television"), room.piece("sofa")
     question = drawn(
         rng,
-        (
-            "Can somebody who sits on the sofa watch the television?",
-            "Is the sofa well placed for watching television?",
-        ),
+        ("Can somebody who sits on the sofa watch the television?", "Is the sofa well placed for watching television?"),
     )
     towards = turned(tv.front, 2)
     distance = next((n for n in range(1, 12) if tv.at(1, n) in sofa.cells), 0)
@@ -347,13 +328,9 @@ def _stage_belong(rng: np.random.Generator, value: str) -> RoomPlan | None:
 
 def _ask_belong(room: Room, rng: np.random.Generator) -> AskedQuestion | None:
     wrong = misplaced(room)
-    question = drawn(
-        rng,
-        (
-            f"This is a {room.kind}. Does all of its furniture belong in such a room?",
-            f"Is every piece of furniture here in its place in a {room.kind}?",
-        ),
-    )
+    one = f"This is a {room.kind}. Does all of its furniture belong in such a room?"
+    another = f"Is every piece of furniture here in its place in a {room.kind}?"
+    question = drawn(rng, (one, another))
     if not wrong:
         names = sorted({piece.name for piece in room.pieces})
         answer = f"Yes. {', '.join(names).capitalize()}: all of it is what one expects in a {room.kind}."

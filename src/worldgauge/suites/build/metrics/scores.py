@@ -130,13 +130,7 @@ Weights = Mapping[str, Mapping[str, float]]
 
 _SAME = {
     "understanding": {"completeness": 1.0},
-    "creativity": {
-        "creativity": 0.8,
-        "completeness": 0.05,
-        "complexity": 0.05,
-        "structure": 0.05,
-        "aesthetic": 0.05,
-    },
+    "creativity": {"creativity": 0.8, "completeness": 0.05, "complexity": 0.05, "structure": 0.05, "aesthetic": 0.05},
 }
 WEIGHTS: Mapping[str, Weights] = MappingProxyType(
     {
@@ -329,13 +323,7 @@ EVEN_VOTES = 5.5
 
 
 class Duel(NamedTuple):
-    """A comparison of two agents.
-
-    Attributes:
-        upper: Id of the higher ranked one, shown first.
-        lower: Id of the other.
-        choice: 1 or 2.
-    """
+    """A comparison of two agents; the upper one is shown first. choice: 1 or 2."""
 
     upper: str
     lower: str
