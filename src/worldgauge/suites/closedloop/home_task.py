@@ -74,11 +74,7 @@ def sliding_of(settings: Any) -> bool | None:
 class StepSettings(HomeSettings):
     """Settings of those whose plans are steps that a heuristic can draw."""
 
-    RELEASED: ClassVar[Mapping[str, str]] = {
-        **HomeSettings.RELEASED,
-        "budget": "inclusive",
-        "heuristic_seeds": "zero",
-    }
+    RELEASED: ClassVar[Mapping[str, str]] = {**HomeSettings.RELEASED, "budget": "inclusive", "heuristic_seeds": "zero"}
 
     budget: Literal["paper", "inclusive"] = option(
         "paper", "How decisions and steps are counted against K: as in the paper, or as released."

@@ -166,10 +166,7 @@ class ClosedLoop(Suite):
         return scoring.compared_clips(record, self.options)
 
     def summarize(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         """Success by task, each task's own table, the gain over no world model, and what it cost."""
         return summary.summarize(scores, kinds, failed)

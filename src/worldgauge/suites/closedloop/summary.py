@@ -24,20 +24,14 @@ from worldgauge.suites.closedloop.task import ClosedLoopTask, closed_loop_tasks,
 
 BASE = "none"
 """The subject that stands for no world model: same proposer and reviser, nothing imagined."""
-IMAGINED = {
-    "controllability_psnr": "PSNR (dB)",
-    "controllability_ssim": "SSIM",
-    "visual_quality": "visual quality",
-}
+IMAGINED = {"controllability_psnr": "PSNR (dB)", "controllability_ssim": "SSIM", "visual_quality": "visual quality"}
 LEARNED = {"controllability_lpips": "1 - LPIPS", "aesthetic": "aesthetic", "imaging": "imaging"}
 """Columns beside those where a network has looked."""
 ALL = "all"
 
 
 def summarize(
-    scores: Mapping[str, Sequence[Score]],
-    kinds: Mapping[str, str],
-    failed: Mapping[str, Sequence[Failure]],
+    scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
 ) -> list[Table]:
     """All tables, success by task first."""
     entries = [_Entry(name, kinds[name], own, failed.get(name, ()), headline=HEADLINE) for name, own in scores.items()]

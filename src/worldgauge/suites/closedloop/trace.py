@@ -72,10 +72,7 @@ class Tracer:
         sampled = step.number & (step.number - 1) == 0
         candidates = [
             self._candidate(
-                each,
-                decision.scores[n] if n < len(decision.scores) else None,
-                step.true_values[n],
-                sampled and n == 0,
+                each, decision.scores[n] if n < len(decision.scores) else None, step.true_values[n], sampled and n == 0
             )
             for n, each in enumerate(step.candidates)
         ]

@@ -38,10 +38,7 @@ _HOME = WorldFacts("indoor", {"seed": 1})
 class StepQuestions(TrialQuestions):
     """The view from one place of a walk in a home, and the next primitives. Only the frame before them is shown."""
 
-    sizes: ClassVar[Sizes] = {
-        "perspective": ((128, 128), (384, 384)),
-        "panorama": ((256, 144), (1024, 576)),
-    }
+    sizes: ClassVar[Sizes] = {"perspective": ((128, 128), (384, 384)), "panorama": ((256, 144), (1024, 576))}
     starts = (203, 227)
     one_frame = True
     action_space = NAV_STEPS.name

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.chat.pictures import sheet, titled
 from worldgauge.chat.prompt_runner import seed_of, thinned
-from worldgauge.chat.prompts import Field, Part
+from worldgauge.chat.prompts import Field, Part, sheet, titled
 from worldgauge.chat.reply import AnswerError
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError

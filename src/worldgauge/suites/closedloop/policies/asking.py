@@ -11,9 +11,8 @@ from itertools import groupby
 from math import degrees
 from typing import Any, Literal
 
-from worldgauge.chat.pictures import sheet, titled
 from worldgauge.chat.prompt_runner import Asker, Misread, kept, thinned
-from worldgauge.chat.prompts import Part, Prompts
+from worldgauge.chat.prompts import Part, Prompts, sheet, titled
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image

@@ -337,12 +337,7 @@ class Reviser(Protocol[O]):
     """Turns candidates into a decision."""
 
     def revise(
-        self,
-        candidates: Sequence[Candidate],
-        observation: O,
-        goal: Goal,
-        history: History,
-        rng: np.random.Generator,
+        self, candidates: Sequence[Candidate], observation: O, goal: Goal, history: History, rng: np.random.Generator
     ) -> Decision:
         """Make the decision.
 

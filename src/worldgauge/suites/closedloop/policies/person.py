@@ -239,10 +239,7 @@ def _read(said: Mapping[str, Any], turn: Turn) -> Act:
         raise UsageError("an act is plans, an answer or the end")
     if plans is not None and answer is not None and not turn.guesses:
         raise UsageError("plans and an answer at once are not taken here")
-    return Act(
-        () if plans is None else _plans(plans, turn),
-        None if answer is None else _answer(answer, turn),
-    )
+    return Act(() if plans is None else _plans(plans, turn), None if answer is None else _answer(answer, turn))
 
 
 def _plans(plans: Any, turn: Turn) -> tuple[Steps, ...]:

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.chat.pictures import sheet, titled
 from worldgauge.chat.prompt_runner import Answered, Misread, kept, seed_of
-from worldgauge.chat.prompts import Field, Part
+from worldgauge.chat.prompts import Field, Part, sheet, titled
 from worldgauge.chat.reply import AnswerError, Reply
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import ShapeError, UsageError
@@ -360,12 +359,5 @@ class QuestionReviser:
 
         asker, asks = self._inquiry.asker, self._inquiry.asks
         return asker.ask(
-            "questions-select",
-            fields,
-            read,
-            seed=seed,
-            sample=sample,
-            samples=2,
-            asks=asks,
-            schema=CHOICE_AND_ANSWER,
+            "questions-select", fields, read, seed=seed, sample=sample, samples=2, asks=asks, schema=CHOICE_AND_ANSWER
         ).value

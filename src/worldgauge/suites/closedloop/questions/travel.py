@@ -17,9 +17,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.chat.pictures import sheet, titled
 from worldgauge.chat.prompt_runner import kept, seed_of
-from worldgauge.chat.prompts import Field
+from worldgauge.chat.prompts import Field, sheet, titled
 from worldgauge.chat.reply import AnswerError, Reply
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray

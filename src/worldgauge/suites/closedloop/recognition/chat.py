@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.chat.pictures import boxed, sheet, titled
 from worldgauge.chat.prompt_runner import Misread, seed_of, thinned
-from worldgauge.chat.prompts import Field, Part
+from worldgauge.chat.prompts import Field, Part, boxed, sheet, titled
 from worldgauge.chat.reply import AnswerError, Reply
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError

@@ -186,11 +186,7 @@ def _cut(image: Image, box: tuple[float, float, float, float], size: int) -> Ima
     grid = (np.arange(fine, dtype=np.float32) + 0.5) / fine
     columns, rows = np.meshgrid(x0 + grid * (x1 - x0) - 0.5, y0 + grid * (y1 - y0) - 0.5)
     cut = cv2.remap(
-        image,
-        columns.astype(np.float32),
-        rows.astype(np.float32),
-        cv2.INTER_LINEAR,
-        borderMode=cv2.BORDER_REPLICATE,
+        image, columns.astype(np.float32), rows.astype(np.float32), cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
     )
     return np.asarray(cut if fine == size else cv2.resize(cut, (size, size), interpolation=cv2.INTER_AREA), np.uint8)
 

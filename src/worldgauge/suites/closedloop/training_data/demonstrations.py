@@ -499,14 +499,7 @@ def _table_seed(seed: int, number: int, attempt: int, split: str = "train") -> i
     return own[(first + number * TRIES + attempt) % len(own)]
 
 
-def _record(
-    out: Path,
-    task: str,
-    number: int,
-    attempt: _Attempt,
-    settings: Mapping[str, Any],
-    progress: Tell,
-) -> None:
+def _record(out: Path, task: str, number: int, attempt: _Attempt, settings: Mapping[str, Any], progress: Tell) -> None:
     world, solved = attempt.world, attempt.solved
     assert solved is not None
     camera, pose = _camera(settings["size"]), front_pose()
