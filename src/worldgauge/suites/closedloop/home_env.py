@@ -120,10 +120,8 @@ class HomeEnv:
 
     Args:
         world: The world.
-        start: Where the walker begins.
         camera: Camera of the views.
         panorama: Camera of pictures all around.
-        height_m: Height of the eye above the floor.
         target: The object that recognition is about, None elsewhere.
         sliding: Whether the walker slides along walls; None for the world's own rule.
     """

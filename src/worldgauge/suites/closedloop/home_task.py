@@ -92,10 +92,8 @@ class HomeImagination:
     """Asks a world model for rollouts of all plans of a decision.
 
     Attributes:
-        calls: Rollouts asked for so far.
         asked: Frames asked for so far.
         made: Frames that the model made for them: more where it declares lengths.
-        speed: Measures the answers.
     """
 
     def __init__(
@@ -247,11 +245,7 @@ REACH_M = 1.0
 
 
 class HomeRules(Rules[Primitive]):
-    """Rules of a walker.
-
-    Attributes:
-        unit: What the budget counts, in the plural.
-    """
+    """Rules of a walker."""
 
     unit: ClassVar[str] = "decisions"
 

@@ -184,7 +184,6 @@ class Ranking(NamedTuple):
 
     Attributes:
         rewards: One per candidate, higher is better, -inf for one without frames.
-        best: Index of the best, the first of equals.
     """
 
     rewards: tuple[float, ...]
@@ -231,7 +230,6 @@ class Term(NamedTuple):
 
     Attributes:
         value: None where it cannot be known, which is not zero.
-        flags: To be counted and listed.
     """
 
     value: float | None

@@ -90,9 +90,6 @@ class TracedEnv:
     """An environment that traces everything that happens in it.
 
     Args:
-        env: The environment.
-        tracer: Stores what is seen.
-        heartbeat: Called after every step.
         remember: Called at the start and after every step; None for nothing.
     """
 

@@ -42,9 +42,7 @@ class EpisodeSampler(ABC):
     """Collects the episodes of one task.
 
     Attributes:
-        kind: Name of the task.
         Options: Dataclass of its options; the one called as the task says how many episodes.
-        pictures: Pictures that each episode brings.
     """
 
     kind: ClassVar[str]

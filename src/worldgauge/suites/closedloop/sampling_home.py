@@ -36,7 +36,6 @@ class PlaceSampler(EpisodeSampler):
     """Collects the episodes of a task that is played in one place, such as a home.
 
     Attributes:
-        id_form: Form of an episode's id, made of its number.
         in_scans: Whether the place may be a scan; then it asks `HomeSearch` for no `home`.
     """
 
@@ -61,16 +60,7 @@ class HomeSampler(PlaceSampler):
 
 @dataclass(frozen=True)
 class HomeShare:
-    """The episodes that are to be found in one home.
-
-    Attributes:
-        scene: Name of the home.
-        split: Split of the homes.
-        home: Its number.
-        homes: Number of homes.
-        seed: Seed of the collection.
-        counts: Number of episodes by name of the task.
-    """
+    """The episodes that are to be found in one home."""
 
     scene: str
     split: str
@@ -109,16 +99,7 @@ class HomeShare:
 
 @dataclass(frozen=True)
 class HomeSearch:
-    """Where episodes are found.
-
-    Attributes:
-        out: Folder of the collection.
-        share: What to find.
-        world: The home, or the scan.
-        ground: What a walker stands on in it.
-        settings: Of the collection.
-        discards: Tries that were thrown away by reason; samplers add theirs.
-    """
+    """Where episodes are found."""
 
     out: Path
     share: HomeShare
@@ -182,11 +163,7 @@ def found_in(
 
 @dataclass(frozen=True)
 class ScanShare(HomeShare):
-    """The episodes that are to be found in one scan.
-
-    Attributes:
-        key: Key of the scan.
-    """
+    """The episodes that are to be found in one scan."""
 
     key: str = ""
 

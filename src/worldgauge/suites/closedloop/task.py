@@ -76,11 +76,8 @@ class TaskParameters:
 
     Attributes:
         decisions: K; for questions the number of low-level actions, for manipulation that of poses.
-        candidates: M, plans proposed at each decision.
-        length: L, most primitives or poses of a plan.
         clip: Frames of a clip after the first. Steps beyond the plan are filled up with forward ones, since the answer
             is read from them too; poses are spread over it. 0: only the plan's own.
-        aspect: Width of the views over their height.
         hfov_deg: Horizontal field of view of the views, degrees.
         view_px: Height of the views, pixels.
         turns_around: Whether a model of single views is asked to turn around after a plan, so that its end is seen in
@@ -153,33 +150,19 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     Attributes:
         name: The registered name: `--set task=NAME`, the episodes' group, the prefix of its scores.
         order: Its place among the tasks in tables; the paper's. It is also part of the seeds of its episodes.
-        format: The files of its episodes.
-        sampler: How its episodes are collected.
-        defaults: How it is asked unless settings differ.
         published: Those of the defaults that are other ones in the paper, with the paper's values: protocol=published.
         columns: Columns of its table by name of the score, the paper's first.
-        is_rate: Whether success is yes or no.
-        regret_unit: Unit of `Rules.true_value`.
         parts: Keys of the episodes' groups by which success has tables of its own, each with the order of its values;
             those not named come first, by name.
         gain_parts: Those of them by which the gain over no world model has one too, with their words in the title.
-        ends: Words for every reason why episodes end.
-        goal_words: What the picture of its goal is, in films.
         noise_levels: Of `degraded`, between which success falls: those of the study `noise`.
         fps: Frames a second of videos of an episode.
         OwnSettings: Dataclass of the settings that only some tasks have, this one among them. Its `RELEASED` holds the
             values that parity=released stands for.
         noted_settings: Those of them that records keep and the table of success tells.
-        scoring_settings: Those of them that only its scores depend on.
         shared_proposers: Proposers of several tasks that serve it: what makes its own of that name, or None for the
             registered one.
-        shared_revisers: Revisers likewise.
         policy_options: Setting by name of the policy option (`PolicyKit.options`) that is taken from it.
-
-    Args:
-        episode: An episode of this task.
-        world: Its scene.
-        settings: Those of the run.
     """
 
     name: ClassVar[str]

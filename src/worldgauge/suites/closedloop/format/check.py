@@ -75,11 +75,7 @@ class KindStatistics:
     """The episodes of one task; means are over usable ones.
 
     Attributes:
-        kind: The task.
-        episodes: Number found, usable or not.
         published: Number in the benchmark; None where it has none.
-        usable: Number without a fault.
-        scenes: Scenes of the usable ones.
         known: Scenes of those that have a world.
         resolves: Smallest difference in success between two models that a run of them can show (80 % power, 5 % level),
             percentage points; None where that is not known.
@@ -110,12 +106,7 @@ class EpisodeStatistics:
     """What `check` found.
 
     Attributes:
-        n_episodes: Episodes in the files.
-        n_valid: Usable ones.
-        n_frames: Pictures that belong to them.
         tallies: Usable episodes by what is told apart of a task: difficulties, labels, ...
-        rows: Statistics by task.
-        findings: What is wrong or worth knowing.
     """
 
     n_episodes: int

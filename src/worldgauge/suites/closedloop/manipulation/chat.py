@@ -26,11 +26,7 @@ from worldgauge.suites.closedloop.policies.contract import (
 
 
 class TableProposer:
-    """Plans of up to L poses, for manipulation.
-
-    Attributes:
-        asked: How the last plans were asked for, for the trace.
-    """
+    """Plans of up to L poses, for manipulation."""
 
     def __init__(self, kit: PolicyKit) -> None:
         self._length = kit.length

@@ -63,7 +63,6 @@ class ClonedPolicy:
     all that matters; with "together" it fails where things stand differently.
 
     Args:
-        demonstrations: What it learns from.
         moves: "together" shifts all poses with the thing that the first of them was next to, "apart" each with the
             thing that it was next to itself.
     """

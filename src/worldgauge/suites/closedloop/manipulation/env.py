@@ -80,12 +80,7 @@ class RefusedPlan:
 
 @dataclass(frozen=True)
 class SimulatedFuture:
-    """The true outcome of some poses.
-
-    Attributes:
-        states: For each pose, the states on the way to it, at least one.
-        progress: Progress of the task at the end.
-    """
+    """The true outcome of some poses."""
 
     states: tuple[tuple[State, ...], ...]
     progress: float
@@ -96,10 +91,8 @@ class TableEnv:
 
     Attributes:
         reasons: For every step, why it did not end as asked; None if it did.
-        unstable: Whether the physics became unstable.
 
     Args:
-        world: The table with its things.
         size_px: Side of the front view, pixels.
     """
 
@@ -331,10 +324,8 @@ class TableImagination:
     """Asks a world model for rollouts of all plans of a decision.
 
     Attributes:
-        calls: Rollouts asked for so far.
         asked: Frames asked for so far.
         made: Frames that the model made for them: more where it declares lengths.
-        speed: Measures the answers.
     """
 
     def __init__(

@@ -33,17 +33,7 @@ from worldgauge.worlds.tabletop.contract import SEEDS, table_name, table_tasks
 
 @dataclass(frozen=True)
 class ManipulationEpisode:
-    """Do something at a table with an arm; the scene is a table with its things.
-
-    Attributes:
-        id: Unique.
-        scene: Name of the scene.
-        table_task: Name of a registered table task.
-        variation: Variation of the task.
-        instruction: The instruction to the agent.
-        wordings: Other ways to say it.
-        reference_poses: Poses that the scripted expert needed; 0 where unknown.
-    """
+    """Do something at a table with an arm; the scene is a table with its things."""
 
     id: str
     scene: str
@@ -185,14 +175,7 @@ class ManipulationSampler(EpisodeSampler):
 
 @dataclass(frozen=True)
 class TableShare:
-    """The trials that are to be found for one table task.
-
-    Attributes:
-        task: Name of the table task.
-        split: Split of the data.
-        seed: Seed of the collection.
-        count: Number of trials.
-    """
+    """The trials that are to be found for one table task."""
 
     task: str
     split: str

@@ -140,12 +140,7 @@ class GoalSimilarity:
 
 
 class _Nearness(NamedTuple):
-    """How near to its place a thing is seen: 1 there, 0 as far as at the start, or where it is not.
-
-    Attributes:
-        on_table: If it lies on the table.
-        in_hand: If it is carried: above its place is as near.
-    """
+    """How near to its place a thing is seen: 1 there, 0 as far as at the start, or where it is not."""
 
     on_table: float
     in_hand: float
@@ -157,8 +152,6 @@ class _Thing:
     Args:
         places: (n, 2) rows and columns of its pixels at the start.
         colours: (n, 3) their colours.
-        goal: Row and column of the middle of where it belongs.
-        shape: Rows and columns of images.
     """
 
     def __init__(

@@ -58,12 +58,9 @@ class NavigationPair:
     """One episode of image-goal navigation.
 
     Attributes:
-        start: Where the walker starts.
-        goal: Where the goal image was taken.
         distance_m: Geodesic metres from start to goal.
         steps: Primitives of a walker that follows the shortest path from `start` until within the goal's radius;
             their number is the published `step_to_goal`.
-        discards: Why earlier tries were discarded.
     """
 
     start: Stance
@@ -96,12 +93,7 @@ class Places(Protocol):
 
 
 class HomePlaces:
-    """Places on the floor of a home.
-
-    Args:
-        home: The home.
-        geodesic: Distances on its floor.
-    """
+    """Places on the floor of a home."""
 
     def __init__(self, home: Home, geodesic: Geodesic) -> None:
         self.world: World = home
@@ -132,12 +124,7 @@ class HomePlaces:
 
 
 class GroundPlaces:
-    """Places on the ground of a scan, on all its storeys.
-
-    Args:
-        world: The scan.
-        ground: Its ground.
-    """
+    """Places on the ground of a scan, on all its storeys."""
 
     def __init__(self, world: World, ground: Ground) -> None:
         self.world, self._ground = world, ground

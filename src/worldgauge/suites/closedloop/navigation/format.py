@@ -45,14 +45,7 @@ class NavigationEpisode:
     """Go to where a picture was taken.
 
     Attributes:
-        id: Unique.
-        scene: Name of the scene.
-        start: Where the agent starts.
-        goal: Where the picture was taken.
-        radius_m: How near to the goal counts as arrived.
-        step_to_goal: Primitives of the reference path.
         goal_image: File of the panorama, see `goal_image`; its heading is that of `goal`.
-        height_m: Height of the eye above the floor, at the start.
     """
 
     id: str

@@ -89,8 +89,6 @@ class Encoded:
 
     Attributes:
         descriptors: (n, columns, GROUPS, GROUP), unit vectors.
-        wraps: Whether the strips go all around.
-        kept: Activations by name.
     """
 
     descriptors: Array
@@ -104,7 +102,6 @@ class Matched:
 
     Attributes:
         estimates: (views, panoramas).
-        kept: Activations by name.
     """
 
     estimates: Array
@@ -157,7 +154,6 @@ class Nearness:
     """A trained network.
 
     Attributes:
-        weights: Its arrays, see `shapes`.
         facts: Plain JSON values: version, what it was trained on, how well it does on validation homes.
     """
 
@@ -210,8 +206,6 @@ class GoalPlace:
 
     Attributes:
         image: The panorama that was taken there, (H, W, 3) uint8.
-        similarity: Likeness to it.
-        encoded: What the network makes of it.
     """
 
     image: Image

@@ -159,9 +159,6 @@ class HighLevelDecision:
     """What a model decides about a question.
 
     Attributes:
-        reason: Its words.
-        plan: Its words.
-        view: The side to face.
         landmark: Number of the one to walk to; None to follow the words instead.
         answer: None when it goes on searching.
     """

@@ -48,11 +48,7 @@ def chat_proposer(kit: PolicyKit) -> Proposer[Any]:
 
 
 class StepsProposer(ABC):
-    """Plans of up to L primitives of a walker; what the model is told of the goal, a task says.
-
-    Attributes:
-        asked: How the last ones were asked for, for the trace.
-    """
+    """Plans of up to L primitives of a walker; what the model is told of the goal, a task says."""
 
     def __init__(self, kit: PolicyKit) -> None:
         self._kit = kit

@@ -54,14 +54,8 @@ class Seat:
     """What an episode says about itself to whoever acts in it.
 
     Attributes:
-        instruction: What is to be done, in words.
-        reviser: Name of the policy that decides.
         imagines: Whether a world model imagines plans.
         left: What is left of the budget after so many decisions; None where the rules do not tell.
-        unit: What the budget counts, in the plural.
-        total: The whole budget.
-        whole: Whether plans are carried out to their end.
-        alive: Called while the loop waits.
     """
 
     instruction: str
@@ -79,13 +73,7 @@ class Turn:
     """A decision, laid out.
 
     Attributes:
-        told: Further facts for the page, plain JSON values.
         pictures: Pictures (H, W, 3) uint8 by name.
-        length: L, most steps of a plan.
-        most: Most plans; 0 where nothing is carried out any more.
-        answers: Whether an answer in words is taken.
-        choices: Answers to choose from; empty for any.
-        guesses: Whether an answer may come with a plan, as a guess for now.
         stops: Words of ending the episode here; empty where that is not for the person to say.
     """
 
@@ -101,13 +89,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Act:
-    """What a person does: plans, an answer, both as a guess, or the end.
-
-    Attributes:
-        plans: Each with a step or more.
-        answer: In words.
-        stop: Whether the episode ends here.
-    """
+    """What a person does: plans, an answer, both as a guess, or the end."""
 
     plans: tuple[Steps, ...] = ()
     answer: str | None = None
@@ -125,12 +107,7 @@ class _Laid:
 
 
 class Desk:
-    """A person's desk. The loop calls `begin`, `ask` and `end`; threads of the page call the rest.
-
-    Args:
-        who: Name of the person.
-        episodes: How many there are to be acted in.
-    """
+    """A person's desk. The loop calls `begin`, `ask` and `end`; threads of the page call the rest."""
 
     def __init__(self, who: str, episodes: int) -> None:
         self.who, self.episodes, self.number = who, episodes, 0
@@ -298,16 +275,7 @@ FILES = {
 
 
 class PersonPage(PageServer):
-    """Shows what lies on a desk, and brings what is done there.
-
-    Args:
-        desk: The desk.
-        host: Address to listen on.
-        port: Port; 0 for any that is free.
-
-    Raises:
-        UsageError: For an address that cannot be used.
-    """
+    """Shows what lies on a desk, and brings what is done there."""
 
     how = "give another --set page=HOST:PORT"
 

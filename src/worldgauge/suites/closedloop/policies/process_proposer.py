@@ -66,11 +66,7 @@ STEPS = {1: Primitive.FORWARD, 2: Primitive.TURN_LEFT, 3: Primitive.TURN_RIGHT}
 
 
 class StepsProcess:
-    """Asks a policy for plans of a walker's primitives.
-
-    Raises:
-        UsageError: If the kit names no policy.
-    """
+    """Asks a policy for plans of a walker's primitives."""
 
     def __init__(self, kit: PolicyKit) -> None:
         self._at, self._task, self._length = address_of(kit), kit.task, kit.length

@@ -24,10 +24,6 @@ class ParsedQuestion:
 
     Attributes:
         form: Its form; None if it has no known one.
-        slots: The slots of that form.
-        names: Names of things that would answer it.
-        room: The kind of room they are said to be in.
-        rooms: Probability of each kind of room; sums to 1.
     """
 
     form: QuestionForm | None
@@ -78,15 +74,7 @@ def _believed(names: Sequence[str] | frozenset[str], room: str | None) -> dict[s
 
 
 class SeenThings:
-    """What was seen in one episode, and the answer that follows from it.
-
-    Attributes:
-        asked: The question, as its words are read.
-        things: Facts of the things seen so far, by object number.
-
-    Args:
-        question: The question.
-    """
+    """What was seen in one episode, and the answer that follows from it."""
 
     def __init__(self, question: str) -> None:
         self.asked: ParsedQuestion = parse_question(question)

@@ -150,11 +150,6 @@ class QuestionScene:
     """One decision about a question.
 
     Attributes:
-        inquiry: The prompter.
-        observation: What is sensed now.
-        question: The question.
-        history: Earlier decisions of the episode.
-        landmarks: All landmarks so far.
         masks: (H, W) bool masks of the visible ones, by side and number.
     """
 
@@ -258,11 +253,7 @@ def decisions_in_words(history: History, squeeze: int) -> str:
 
 
 class QuestionProposer:
-    """Landmarks to walk to, or words to follow, for questions.
-
-    Attributes:
-        asked: How the last ones were asked for, for the trace.
-    """
+    """Landmarks to walk to, or words to follow, for questions."""
 
     def __init__(self, kit: PolicyKit) -> None:
         self._inquiry = QuestionPrompter(kit)
@@ -288,9 +279,7 @@ class Said(NamedTuple):
     """What one query returned.
 
     Attributes:
-        plan: The plan.
         chosen: Index of the candidate that `plan` is; None for a plan of its own.
-        answer: The answer, if it gave one.
     """
 
     plan: ActionPlan

@@ -60,17 +60,8 @@ class HomeQuestion:
     """One question about a home.
 
     Attributes:
-        question: The question.
-        answer: The right answer.
-        extra: Other right answers.
-        category: One of CATEGORIES.
-        form: Name of its form, see `templates.FORMS`.
-        start: Where the walker stands when it is asked.
-        hfov_deg: Horizontal field of view of each of the four views.
         reference_m: Metres of the shortest path from `start` to where the evidence has been seen: without the detours
             of a search, so shorter than published explorations.
-        blind: The likely answer without looking.
-        evidence: Numbers of the objects that the answer rests on.
     """
 
     question: str
@@ -285,10 +276,6 @@ class QuestionShare:
 
     Attributes:
         part: Its number. Its homes are those of the split with this number, and every `parts` after it.
-        parts: Number of parts.
-        split: Split of the homes.
-        seed: Seed of the collection.
-        count: Number of questions.
     """
 
     part: int

@@ -52,18 +52,8 @@ class QuestionEpisode:
     """Answer a question about the scene.
 
     Attributes:
-        id: Unique.
-        scene: Name of the scene.
-        question: The question.
-        answer: The expected answer.
-        extra_answers: Others that are as good as `answer`.
-        category: Category of the question.
-        start: Where the agent starts.
-        hfov_deg: Horizontal field of view of each of the four views.
         reference_m: Metres that exploring for it should take; None where the files do not have it.
         blind_answer: Answer of a language model without any picture; None where the files do not have it.
-        evidence: Instances that hold the answer.
-        height_m: Height of the eye above the floor.
     """
 
     id: str

@@ -232,9 +232,6 @@ class QuestionAnswer(NamedTuple):
     """An answer to a question.
 
     Attributes:
-        text: The answer.
-        extra: Other right answers.
-        evidence: Numbers of the objects it rests on.
         any_of: Whether each of them alone justifies it; else all are needed.
     """
 
@@ -252,14 +249,8 @@ class QuestionForm:
     """One form of question.
 
     Attributes:
-        name: Its name.
-        category: One of CATEGORIES.
-        phrasings: Sentences with {slots}.
         answer: Answers the question from some objects; None if they do not justify an answer.
         drafts: All slots that can be asked about some objects; answering may still fail.
-        key: What a blind guess goes by.
-        about: Slots that hold a thing.
-        guess: The blind guess, where it follows from the question.
     """
 
     name: str

@@ -28,13 +28,7 @@ WORST, BEST = 1, 5
 
 
 class AnswerMark(NamedTuple):
-    """A mark of an answer.
-
-    Attributes:
-        sigma: From 1 (wrong) to 5 (right).
-        reason: In a few words.
-        flags: Such as "asked_again".
-    """
+    """A mark of an answer."""
 
     sigma: int
     reason: str

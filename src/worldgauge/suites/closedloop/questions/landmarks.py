@@ -56,10 +56,7 @@ class Detection:
     """A detected object in a view.
 
     Attributes:
-        name: Its name.
         mask: (H, W) bool.
-        score: Of the detector.
-        instance: The exact object; 0: unknown.
     """
 
     name: str
@@ -144,7 +141,6 @@ class Landmarks:
     """The landmarks of one episode; numbers start at 1 and stay. Not to be shared between episodes.
 
     Attributes:
-        find: Detects objects in the view to one side.
         merge_px: Masks whose centres are closer than this are merged; for a view 560 pixels wide, scaled with the
             width.
     """
@@ -351,11 +347,11 @@ def finder(kit: PolicyKit) -> Find:
 class Detector:
     """Two networks that find landmarks in a view, opened when the first view comes.
 
+    Raises whatever `network` raises, on first use.
+
     Args:
         detects: Boxes of names, as `GroundingDino.detect`; None for that of NETWORKS.
         segments: Masks of boxes, as `Sam2.segment_boxes`; None for that of NETWORKS.
-
-    Raises whatever `network` raises, on first use.
     """
 
     def __init__(self, detects: Ready | None = None, segments: Ready | None = None) -> None:

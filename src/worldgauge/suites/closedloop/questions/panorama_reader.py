@@ -125,7 +125,6 @@ class Activations:
 
     Attributes:
         logits: (n, kinds of rooms and then things).
-        kept: Activations by name, which training needs.
     """
 
     logits: Array
@@ -169,7 +168,6 @@ class Reading:
 
     Attributes:
         rooms: Probability of each kind of room that it was taken in; they sum to 1.
-        things: Probability that it shows a thing of each name.
     """
 
     rooms: Mapping[str, float]
@@ -181,7 +179,6 @@ class PanoramaReader:
     """A trained network.
 
     Attributes:
-        weights: Its arrays, see `shapes`.
         facts: Plain JSON values: version, what it was trained on, how well it does on validation homes.
     """
 

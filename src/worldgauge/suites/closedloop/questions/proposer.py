@@ -100,8 +100,6 @@ class Frontier(NamedTuple):
 
     Attributes:
         xy: (2,) middle, metres.
-        size_m: Length.
-        walk_m: Known walking distance to it.
         towards: (2,) the farthest point of the path there that can be reached in a straight line, metres.
     """
 

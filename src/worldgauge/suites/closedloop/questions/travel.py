@@ -45,12 +45,7 @@ WORDS_STEPS = 13
 
 @dataclass(frozen=True)
 class Leg:
-    """One low-level answer that was carried out.
-
-    Attributes:
-        steps: Its primitives.
-        stuck: Whether a forward step of it fell short of a whole step.
-    """
+    """One low-level answer that was carried out."""
 
     steps: Steps
     stuck: bool
@@ -83,9 +78,6 @@ class Journey:
 
     Attributes:
         turn_left_rad: The turn, radians.
-        turn_steps: Primitives that the turn counts as.
-        complete: Whether there was nowhere to go, so that it has no steps.
-        steps: The primitives.
     """
 
     turn_left_rad: float
@@ -102,11 +94,7 @@ class Traveller:
     """Carries out plans about questions.
 
     Attributes:
-        ground: Of the scene, for paths to landmarks.
-        where: Returns the present stance.
-        look: Returns what is sensed now.
         things: Exact objects by number, for an aim that holds a landmark's number but not its place.
-        low_level: Carries out plans in words.
     """
 
     ground: Ground
@@ -233,8 +221,6 @@ class ChatLowLevel:
     """A `travel.LowLevel` for one episode.
 
     Args:
-        kit: The language model and its options.
-        question: Of the episode.
         rng: Of the episode; seeds of the queries are drawn from it in turn.
     """
 

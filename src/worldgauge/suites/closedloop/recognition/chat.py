@@ -61,11 +61,8 @@ class TrackedCandidate:
     """A candidate with its target tracked through the rollout.
 
     Attributes:
-        plan: The plan.
-        rollout: What was imagined.
         close: Frames for the answer, turned towards the target.
         target: The target; None if it is not in view now.
-        follow: The tracker.
     """
 
     plan: ActionPlan

@@ -66,13 +66,7 @@ class TargetVisibility(NamedTuple):
 
 
 class VisibilityMeter:
-    """Measures the visibility of one object of a home or a scan.
-
-    Args:
-        world: The home, or the scan.
-        instance: The object's number in `View.instance`.
-        floor_m: Height of the floor around it.
-    """
+    """Measures the visibility of one object of a home or a scan."""
 
     def __init__(self, world: Home | Scan, instance: int, floor_m: float = 0.0) -> None:
         thing = next(one for one in world.landmarks if one.instance == instance)
@@ -199,18 +193,7 @@ class Wish(NamedTuple):
 
 @dataclass(frozen=True)
 class RecognitionStart:
-    """One episode of active recognition.
-
-    Attributes:
-        target: Its number in `View.instance`.
-        category: Its label.
-        difficulty: 0, 1 or 2.
-        start: Where the walker starts.
-        sight: Visibility of the target from `start`.
-        steps: Primitives to a stance with a good view.
-        good: Visibility from there.
-        discards: Why earlier tries were discarded.
-    """
+    """One episode of active recognition."""
 
     target: int
     category: str
@@ -272,12 +255,7 @@ class Targets(Protocol):
 
 
 class HomeTargets:
-    """Things of a home, looked at from the cells of its floor.
-
-    Args:
-        home: The home.
-        geodesic: Distances on its floor.
-    """
+    """Things of a home, looked at from the cells of its floor."""
 
     def __init__(self, home: Home, geodesic: Geodesic) -> None:
         self.things: Sequence[Landmark] = home.landmarks
@@ -306,12 +284,7 @@ class HomeTargets:
 
 
 class ScanTargets:
-    """Things of a scan, looked at from the ground of their storey.
-
-    Args:
-        scan: The scan.
-        ground: Its ground.
-    """
+    """Things of a scan, looked at from the ground of their storey."""
 
     def __init__(self, scan: Scan, ground: Ground) -> None:
         self.things: Sequence[Landmark] = scan.landmarks

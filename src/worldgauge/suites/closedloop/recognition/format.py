@@ -28,13 +28,7 @@ class RecognitionEpisode:
     """Name the boxed object.
 
     Attributes:
-        id: Unique.
-        scene: Name of the scene.
-        difficulty: 0, 1 or 2.
-        target: Instance of the object in the scene.
         category: The answer, one of the 27 labels in words ("chest of drawers").
-        start: Where the agent starts.
-        height_m: Height of the eye above the floor.
     """
 
     id: str

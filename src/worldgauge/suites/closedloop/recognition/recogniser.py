@@ -25,13 +25,7 @@ from worldgauge.worlds.indoor.homes import LABELS
 
 
 class ConfidenceBin(NamedTuple):
-    """Answers of similar confidence.
-
-    Attributes:
-        n: Number of answers.
-        stated: Mean confidence.
-        right: Share that is right.
-    """
+    """Answers of similar confidence."""
 
     n: int
     stated: float
@@ -250,8 +244,6 @@ class Network:
     """A multilayer perceptron with rectified linear units.
 
     Attributes:
-        mean: Of the inputs.
-        scale: Of the inputs.
         weights: (n, m) per layer.
         biases: (m,) per layer.
     """
@@ -279,8 +271,6 @@ class Recogniser:
     """Classifies what is in a box of an image, and what is in an image.
 
     Attributes:
-        boxes: Network for boxes.
-        scenes: Network for images.
         facts: Plain JSON values: version, training data, and accuracy on validation scenes.
     """
 

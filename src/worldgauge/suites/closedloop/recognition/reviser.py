@@ -105,7 +105,6 @@ class Glimpse:
     """The target in one imagined frame.
 
     Attributes:
-        seen: Where it is.
         logs: (n,) log probabilities of the labels.
         for_answer: Whether the frame counts for the answer.
     """

@@ -133,10 +133,7 @@ class TrackedView(NamedTuple):
 
     Attributes:
         frame: Index of the frame.
-        action: Step of the plan that it follows, -1 beyond the plan.
         image: (H, W, 3) uint8, turned towards the target if the frame is a panorama.
-        box: The target's box.
-        inside: Share of the target's points in view, 1 if unknown.
         off_rad: Bearing of its centre, to the right of straight ahead, before any turning.
     """
 
@@ -421,10 +418,10 @@ def follower(kit: PolicyKit) -> Follow:
 class BoxTracker:
     """Tracks by masks.
 
+    Raises whatever `network` raises.
+
     Args:
         tracks: As `Sam2.track`; None for the one of that name, opened on first use.
-
-    Raises whatever `network` raises.
     """
 
     def __init__(self, tracks: Ready | None = None) -> None:

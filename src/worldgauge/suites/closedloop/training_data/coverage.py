@@ -365,15 +365,8 @@ class TrajectoryStatistics:
     """Results of `check`.
 
     Attributes:
-        n_trajectories: Trajectories in the folder.
-        n_valid: Usable ones.
         n_frames: Frames of the usable ones.
-        scenes: Scenes of the usable ones.
-        steps: Of a usable trajectory.
-        metres: Of a usable trajectory.
         collided: Share of forward steps that collided; None without any.
-        actions: Count of each action.
-        findings: What is wrong or worth knowing.
     """
 
     n_trajectories: int

@@ -44,14 +44,7 @@ class TrajectoryEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class TrajectoryIndex:
-    """All trajectories of a folder.
-
-    Attributes:
-        split: Of the scenes, such as "train".
-        scenes: `scene_hash` by name.
-        trajectories: One entry each.
-        split_hash: SHA-256 over the sorted hashes.
-    """
+    """All trajectories of a folder."""
 
     split: str
     scenes: Mapping[str, str]

@@ -63,13 +63,7 @@ _ROW = ("k", "action", "pose", "sub_goal", "progress", "things")
 
 @dataclass(frozen=True)
 class DemoThing:
-    """A thing as the agent knows it; `Demonstration.places` has them in the same order.
-
-    Attributes:
-        name: Such as "red cup".
-        category: In words.
-        colour: In words.
-    """
+    """A thing as the agent knows it; `Demonstration.places` has them in the same order."""
 
     name: str
     category: str
@@ -80,10 +74,6 @@ class DemoStep(NamedTuple):
     """One frame.
 
     Attributes:
-        action: The pose asked for that is under way.
-        pose: Where the hand is.
-        sub_goal: Number of `action`.
-        progress: Of the task, in [0, 1].
         things: (n, 3) centre of each thing, world frame, metres.
     """
 
@@ -99,21 +89,11 @@ class DemoFacts:
     """Everything of a demonstration except its frames.
 
     Attributes:
-        task: Name of the task.
-        number: Number among this task's demonstrations, from 0.
-        variation: Variation of the task.
-        seed: Seed of the table.
-        world: The table before anything moved.
-        instruction: The instruction.
-        wordings: Other ways to say it.
-        things: Things of the task.
         camera: The front camera.
         camera_pose: (4, 4) camera-to-world.
         fps: Frames per second of simulated time.
-        seconds: Simulated time.
         sub_goals: (n, 8) poses asked for.
         reached: The frame in which each was done.
-        discarded: Why tables with the seeds before were given up.
     """
 
     task: str
@@ -143,24 +123,15 @@ class Demonstration:
     """One task done by the expert, T frames long.
 
     Attributes:
-        id: Its id.
-        task: Name of the task.
-        variation: Variation of the task.
-        seed: Seed of the table.
-        instruction: The instruction.
         clip: Frames of the front camera, decoded when needed.
         asked: (T, 8) as `HandPose`, the pose under way in each frame.
         hand: (T, 8) as `HandPose`, where the hand is.
         sub_goals: (n, 8) the poses asked for.
         reached: The frame in which each was done.
-        things: Things of the task.
         places: (T, things, 3) world frame, metres.
         progress: (T,) in [0, 1].
         camera: The front camera.
         camera_pose: (4, 4) camera-to-world.
-        world: The table before anything moved.
-        wordings: Other ways to say the instruction.
-        seconds: Simulated time.
         depth: Frame number -> metres along the optical axis (H, W), infinite where nothing is hit; None where not
             recorded.
     """
@@ -499,12 +470,7 @@ class DemonstrationEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class DemonstrationIndex:
-    """All demonstrations of a folder.
-
-    Attributes:
-        demonstrations: One entry each.
-        split_hash: SHA-256 over the sorted `table_hash` of them.
-    """
+    """All demonstrations of a folder."""
 
     demonstrations: tuple[DemonstrationEntry, ...]
     split_hash: str

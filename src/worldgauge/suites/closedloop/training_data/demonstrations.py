@@ -71,14 +71,7 @@ class TableTaskStatistics:
     """Statistics of the usable demonstrations of one task.
 
     Attributes:
-        task: Name of the task.
-        demonstrations: Number of demonstrations.
-        variations: Number of their variations.
-        frames: Per demonstration.
-        seconds: Per demonstration, simulated.
         rate: Frames per second of simulated time.
-        sub_goals: Poses asked for, per demonstration.
-        discarded: Tables given up, for any reason.
     """
 
     task: str
@@ -96,12 +89,7 @@ class DemonstrationStatistics:
     """Results of `check`.
 
     Attributes:
-        n_trajectories: Demonstrations in the folder.
-        n_valid: Usable ones.
         n_frames: Frames of the usable ones.
-        rows: Statistics by task.
-        discarded: Tables that the expert did not solve, by reason.
-        findings: What is wrong or worth knowing.
     """
 
     n_trajectories: int
@@ -254,11 +242,9 @@ class Solution:
     """The expert's solution.
 
     Attributes:
-        start: The state before.
         moves: Each pose asked for, and the states on the way to it; the last one is where it ended.
         stride: One in `stride` of the simulation's states is kept, counted back from the end of each move, so that
             every end is among them.
-        seconds: Simulated time.
     """
 
     start: State
@@ -284,10 +270,6 @@ class ReplayedState(NamedTuple):
     """A state restored in a simulation.
 
     Attributes:
-        asked: The pose pursued.
-        sub_goal: Its number.
-        hand: Pose of the hand.
-        progress: Of the task, in [0, 1].
         things: (n, 3) centre of each thing of the task, world frame, metres.
     """
 

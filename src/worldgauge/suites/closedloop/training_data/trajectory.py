@@ -61,10 +61,7 @@ class TrajectoryStep(NamedTuple):
     """One row: the action that led to frame k, and where it was taken from.
 
     Attributes:
-        action: The action; of row 0 STOP, which is null in the file.
         pose: (4, 4) camera-to-world of frame k.
-        collided: Whether the action collided.
-        goal_index: Waypoint that the walker was going to.
     """
 
     action: Primitive
@@ -81,8 +78,6 @@ class TrajectoryFacts:
         world: The world; None where there is none.
         licence: Of its scene; "none" where there is no restriction.
         camera_height_m: Height of the camera above the floor.
-        seed: Seed of the walk.
-        more: Plain JSON values.
     """
 
     world: WorldFacts | None
@@ -97,12 +92,7 @@ class Trajectory:
     """One walk.
 
     Attributes:
-        scene: Name of the scene.
-        number: Number of the walk in the scene.
-        steps: T rows.
-        frames: T panoramas, decoded when needed.
         depth: Frame number -> metres; None where not recorded.
-        facts: How it was made.
     """
 
     scene: str
@@ -142,7 +132,6 @@ class TrainingClip(NamedTuple):
 
     Attributes:
         frames: n frames.
-        actions: n actions, of which the first is null.
         poses: (n, 4, 4).
     """
 

@@ -95,12 +95,8 @@ class TourRules:
 
     Attributes:
         density_m2: Points per square metre (rho).
-        alpha: Weight of the mean distance.
-        spacing_m: Between waypoints (r_f).
-        leaf_ratio: Share of all points that are open goals at a time (eta).
         n_points: "max" of MANY_POINTS and the density's, or the "min", of which one is the start.
         next_goal: The "nearest", or the one whose distance is nearest to 2 m ("near_2m").
-        visit_radius_m: A waypoint is visited if the path comes closer.
         reserve: Whether points that are neither leaves nor close to one may become leaves later.
         turned: Whether the walker is turned towards each goal without an action, so that each leg is a clip by itself.
     """
@@ -121,16 +117,7 @@ RELEASED = TourRules(n_points="min", next_goal="near_2m", visit_radius_m=0.5, re
 
 
 class Leg(NamedTuple):
-    """A path from one point to the next, and what is left after it.
-
-    Attributes:
-        start: Point at which it starts.
-        goal: Point to which it leads.
-        reached: Whether it could be walked.
-        visited: Waypoints that are done with it, ascending.
-        waypoints: Those left, by falling leaf score.
-        leaves: Those of them that are the next goals.
-    """
+    """A path from one point to the next, and what is left after it."""
 
     start: int
     goal: int
@@ -145,13 +132,6 @@ class Tour:
 
     Args:
         distances_m: (n, n) metres by the shortest path, infinite where there is none.
-        n_leaf: Goals open at a time.
-        rules: Parameters of the algorithm.
-        points: Rows that may become waypoints, all by default.
-
-    Raises:
-        ShapeError: If distances are not (n, n), or negative.
-        UsageError: Without a point or a leaf.
     """
 
     def __init__(
@@ -270,14 +250,7 @@ ARRIVED_M = 0.2
 
 
 class WalkStep(NamedTuple):
-    """Where the walker stands after an action.
-
-    Attributes:
-        action: The action; STOP where a clip begins.
-        stance: The stance after it.
-        collided: Whether it collided.
-        goal_index: Of the leg it belongs to.
-    """
+    """Where the walker stands after an action."""
 
     action: Primitive
     stance: Stance
@@ -292,13 +265,9 @@ class CoverageWalk:
     In the paper there is one clip; by the released rules one per leg, since the walker is turned between two of them.
 
     Attributes:
-        clips: Rows of each clip.
-        area_m2: Walkable floor area.
         points: (n, 2) metres, evenly spread over the floor.
         near_m: (n,) least path length from the walk to each point.
-        waypoints: Indices of points, as first chosen.
         goals: Indices of points, in the order of the legs; the last is not reached if steps ran out.
-        given_up: Goals that steps of 0.2 m do not lead to.
     """
 
     clips: tuple[tuple[WalkStep, ...], ...]
