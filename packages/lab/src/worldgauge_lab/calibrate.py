@@ -71,9 +71,6 @@ def poses_from_depth(first: Image, depth: ArrayLike, camera: Camera, frames: Fra
 
     Returns:
         Poses camera-to-first-camera, metres, by index of the video. "failed" where no frame was placed.
-
-    Raises:
-        ShapeError: The sizes of the frames, the depth and the camera differ.
     """
     known = np.asarray(depth, np.float64)
     size = (camera.height, camera.width)
@@ -164,15 +161,7 @@ class Start:
 
 
 def start_names(count: int, seed: int) -> list[tuple[str, WorldFacts]]:
-    """Names and worlds of start images, by turns in a voxel settlement and in a home.
-
-    Args:
-        count: Number of starts.
-        seed: Seed of the worlds.
-
-    Returns:
-        One name and world each.
-    """
+    """Names and worlds of start images, by turns in a voxel settlement and in a home."""
     found = []
     for n in range(count):
         number = seed + n // 2
@@ -186,20 +175,7 @@ def start_names(count: int, seed: int) -> list[tuple[str, WorldFacts]]:
 
 
 def find_start(name: str, facts: WorldFacts, camera: Camera, seed: int) -> Start:
-    """The best of some views from open places of a world: many kinds of things and corners, at a few metres.
-
-    Args:
-        name: Name of the start.
-        facts: The world.
-        camera: Intrinsics.
-        seed: Seed of the places.
-
-    Returns:
-        The start.
-
-    Raises:
-        WorldError: No place is open enough.
-    """
+    """The best of some views from open places of a world: many kinds of things and corners, at a few metres."""
     world = cast("Walkable", open_world(facts))
     rng = np.random.default_rng(seed)
     best: tuple[float, FloatArray, View] | None = None
@@ -497,17 +473,7 @@ def _answer(model: WorldModel, start: Start, asked: Asked, seed: int) -> dict[st
 
 
 def question(spec: ModelSpec, start: Start, asked: Asked, seed: int) -> RolloutRequest:
-    """What a model is asked: one start image, and a control.
-
-    Args:
-        spec: What it declares.
-        start: The start image.
-        asked: The control.
-        seed: Seed of the calibration.
-
-    Returns:
-        The request.
-    """
+    """What a model is asked: one start image, and a control."""
     fps = asked.actions.space.fps
     none = asked.actions[:0]
     # Words tell of the whole clip that a model makes of them, beyond the frames that are looked at too.

@@ -32,15 +32,7 @@ _WHOSE: dict[Speed, str] = {
 
 
 def a_unit(one: ControlResult, study: CalibrationStudy) -> tuple[float | None, str]:
-    """What one unit of a control does: of a key held for a frame at the middle speed, or of a metre or degree.
-
-    Args:
-        one: The control.
-        study: The calibration.
-
-    Returns:
-        The amount, None where it does not follow, and its unit.
-    """
+    """What one unit of a control does: of a key held for a frame at the middle speed, or of a metre or degree."""
     length = "deg" if one.control in TURNS else "m"
     if one.control not in study.keys:
         return None if one.gain is None else one.gain.mean, f"{length}/{length}"
@@ -159,34 +151,14 @@ ASKED = SeriesStyle("asked", "k0", "asked", reference=True)
 
 
 def write_page(study: CalibrationStudy, out: Path, command: str = "") -> Path:
-    """Write the page of a calibration, whole or not at all.
-
-    Args:
-        study: The calibration.
-        out: Folder of the page.
-        command: Command that made it, to be shown.
-
-    Returns:
-        Path of the page.
-
-    Raises:
-        RunError: The file cannot be written.
-    """
+    """Write the page of a calibration, whole or not at all."""
     path = out / PAGE
     atomic_write(path, render_page(study, command))
     return path
 
 
 def render_page(study: CalibrationStudy, command: str = "") -> str:
-    """Render the page of a calibration.
-
-    Args:
-        study: The calibration.
-        command: Command that made it, to be shown.
-
-    Returns:
-        HTML.
-    """
+    """Render the page of a calibration."""
     found = study.estimates
     walks = [one for one in found.controls if one.control in ("forward", "back", "left", "right")]
     turns = [one for one in found.controls if one not in walks]

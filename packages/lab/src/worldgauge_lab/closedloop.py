@@ -152,17 +152,7 @@ def conclude(
     scores: Mapping[str, Sequence[Score]],
     failed: Mapping[str, Sequence[Failure]],
 ) -> StudyResult:
-    """What the scores can tell.
-
-    Args:
-        study: Which.
-        arms: Its rows.
-        scores: Of each arm, by its label.
-        failed: Episodes without scores, by label.
-
-    Raises:
-        UsageError: When no episode was scored.
-    """
+    """What the scores can tell."""
     made = summarize(scores, {arm.label: "subject" for arm in arms}, failed)
     if not made:
         raise UsageError(f"study '{study.name}': no episode was scored, so there is nothing to compare")
@@ -450,18 +440,6 @@ def run_study(
 
     Each arm has a run folder of its own below `out`/runs. Started again it goes on where it stopped, and studies that
     share arms share their runs.
-
-    Args:
-        name: Of the study.
-        data: Folder of closed-loop episodes.
-        out: Folder of the runs.
-        models, settings, candidates, references: See `StudyRequest`.
-        workers, seed, limit, deadline_s, progress: As for `engine.run.run`.
-
-    Raises:
-        UnknownNameError: For a study that is not known.
-        UsageError: For settings that the study sweeps, models that would share a row, or references that are left out
-            of a study that has none, or that has no model then.
     """
     if name not in STUDIES:
         raise UnknownNameError("study", name, list(STUDIES))
@@ -522,12 +500,6 @@ def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
     """Write the page of `finding` to `out`, and its drawing beside it as .svg; each whole or not at all.
 
     The page names the `command` that made it.
-
-    Returns:
-        Its path.
-
-    Raises:
-        RunError: Where it cannot be written.
     """
     return write_page(_page(finding, command), out)
 

@@ -71,12 +71,7 @@ class Agreement:
 
 
 def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterator[Agreement]:
-    """Yield the agreement of each kind of task with each measure: within structures, over all cases, and by damage.
-
-    Args:
-        cases: Damaged builds only: truths and empty ones, on which all agree, would raise it.
-        rng: Of the bootstrap.
-    """
+    """Yield the agreement of each kind of task with each measure: within structures, over all cases, and by damage."""
     damages = list(dict.fromkeys(case.damage for case in cases))
     groups = {"all": list(cases), UNMOVED: [case for case in cases if case.damage != SHIFTED.name]}
     for kind in dict.fromkeys(kind for case in cases for kind in case.grades):
@@ -190,12 +185,7 @@ class Criterion:
 
 
 def criteria_of(cases: Sequence[StudyCase], agreement: Iterable[Agreement]) -> Iterator[Criterion]:
-    """Yield all criteria, then the limits.
-
-    Args:
-        cases: All builds of the study.
-        agreement: Of the damaged ones.
-    """
+    """Yield all criteria, then the limits."""
     large, small = ([case for case in cases if (case.blocks >= SEVERAL) == wanted] for wanted in (True, False))
     same = [damage.name for damage in SAME]
     yield Criterion("the truth, and nothing else, gets full marks beside a reference", _share(cases, _best), ALWAYS)

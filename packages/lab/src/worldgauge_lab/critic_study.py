@@ -70,13 +70,7 @@ class CriticStudy:
     reasons: tuple[str, ...]
 
     def spearman(self, kind: str, measure: str, over: str) -> float | None:
-        """Return one coefficient.
-
-        Args:
-            kind: Kind of task.
-            measure: Name of the measure.
-            over: Group of cases, see `Agreement`.
-        """
+        """Return one coefficient."""
         key = (kind, measure, over)
         return next(found.spearman for found in self.agreement if (found.kind, found.measure, found.over) == key)
 
@@ -121,16 +115,6 @@ def study(
     """Run the study on structures of ours, or of a folder, taken evenly from its list.
 
     It takes about 2 s per structure of ours on one core.
-
-    Args:
-        data: Folder of a data set; None for our own structures.
-        structures: Number of structures.
-        seed: Seed of the study.
-        critic: The critic to test; by default the one by rules.
-
-    Raises:
-        DataError: When a folder holds no build.
-        UsageError: For fewer than one structure.
     """
     if structures < 1:
         raise UsageError(f"a study takes 1 structure or more, not {structures}")
@@ -150,13 +134,7 @@ def study(
 
 
 def concluded(source: str, cases: Sequence[StudyCase], *, seed: int) -> CriticStudy:
-    """Draw the conclusions of a study.
-
-    Args:
-        source: Where the structures come from.
-        cases: All builds of the study.
-        seed: Of the intervals.
-    """
+    """Draw the conclusions of a study."""
     sound = {TRUTH, EMPTY, *(same.name for same in SAME)}
     rng = np.random.default_rng([seed, 1])
     agreement = tuple(agreement_of([case for case in cases if case.damage not in sound], rng))

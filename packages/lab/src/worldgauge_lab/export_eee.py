@@ -35,20 +35,7 @@ METHODS = {
 
 
 def write_eee(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
-    """Write two files for each run. The same run gives the same bytes.
-
-    Args:
-        runs: The runs.
-        out: Folder in which the folder `data` is made.
-        names: The names of model and author.
-
-    Returns:
-        The files.
-
-    Raises:
-        UsageError: When one model id is given for several models.
-        RunError: When a run cannot be read.
-    """
+    """Write two files for each run. The same run gives the same bytes."""
     check_one_model(runs, names)
     return [path for run in runs for path in _write(run, out, names)]
 

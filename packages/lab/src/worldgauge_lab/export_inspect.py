@@ -26,20 +26,7 @@ LOG_VERSION = 2
 
 
 def write_inspect(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
-    """Write a log for each run. The same run gives the same bytes.
-
-    Args:
-        runs: The runs.
-        out: Folder in which the folder `inspect` is made.
-        names: The names of the model and the author.
-
-    Returns:
-        The files.
-
-    Raises:
-        UsageError: Where two runs would be one file, or one model id is given for several models.
-        RunError: When a run cannot be read.
-    """
+    """Write a log for each run. The same run gives the same bytes."""
     check_one_model(runs, names)
     files: dict[Path, str] = {}
     for run in runs:

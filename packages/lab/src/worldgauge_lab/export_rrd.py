@@ -37,21 +37,7 @@ _ASKED = ("scored", "unscored")
 
 
 def write_rrd(runs: Sequence[Path], out: Path, task: str) -> list[Path]:
-    """Write what there is of one task, a file for each suite that has it.
-
-    Args:
-        runs: Run folders, or folders of run folders.
-        out: Folder of the files, SUITE-TASK.rrd each.
-        task: Id of the task.
-
-    Returns:
-        The files.
-
-    Raises:
-        UsageError: Without a task, or with one that no run has scored.
-        UnknownNameError: No run has the task.
-        MissingExtraError: Without rerun-sdk.
-    """
+    """Write what there is of one task, a file for each suite that has it."""
     if not task:
         raise UsageError("--to rrd writes one task: name it with --task")
     try:

@@ -56,12 +56,7 @@ class Sample(NamedTuple):
 
 
 def sample(home: Home, rng: np.random.Generator) -> Sample:
-    """Draw panoramas and views of a home.
-
-    Args:
-        home: The home.
-        rng: Source of all randomness.
-    """
+    """Draw panoramas and views of a home."""
     geodesic, floor = Geodesic(home.floor), home.floor
     cells = np.argwhere(geodesic.main)
     places = floor.points_of(cells)
@@ -99,14 +94,7 @@ def train(
     epochs: int = EPOCHS,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Nearness:
-    """Train a network; 120 homes take less than five minutes on one core.
-
-    Args:
-        homes: Train scenes, from the first.
-        held_out: Validation scenes, for what its facts say of it.
-        epochs: How often each home is looked at.
-        progress: Called with steps done and steps in all: a home drawn or looked at is one.
-    """
+    """Train a network; 120 homes take less than five minutes on one core."""
     total = homes + held_out + homes * epochs
     learned = [_drawn("train", number, progress, total, number) for number in range(homes)]
     held = [_drawn("val", number, progress, total, homes + number) for number in range(held_out)]

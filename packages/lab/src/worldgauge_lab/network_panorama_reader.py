@@ -38,14 +38,7 @@ def train(
     epochs: int = EPOCHS,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> PanoramaReader:
-    """Train a network; 120 homes take about five minutes on one core.
-
-    Args:
-        homes: Train scenes, from the first.
-        held_out: Validation scenes, for what its facts say of it.
-        epochs: How often each home is looked at.
-        progress: Called with steps done and steps in all: a home drawn or looked at is one.
-    """
+    """Train a network; 120 homes take about five minutes on one core."""
     total = homes + held_out + homes * epochs
     learned = [_drawn("train", number, progress, total, number) for number in range(homes)]
     held = [_drawn("val", number, progress, total, homes + number) for number in range(held_out)]
@@ -73,12 +66,7 @@ def fitted(samples: Sequence[Sample], epochs: int, progress: Callable[[int], Non
 
 
 def quality(weights: Weights, samples: Sequence[Sample]) -> dict[str, float]:
-    """How well a network reads panoramas.
-
-    Returns:
-        Share of panoramas whose room it names, and of shown things the mean precision, weighted by how often each is
-        shown (area under the curve of precision by recall).
-    """
+    """How well a network reads panoramas."""
     found = [look(weights, one.strips) for one in samples]
     named = np.concatenate([seen.rooms.argmax(1) == one.room for seen, one in zip(found, samples, strict=True)])
     things = np.concatenate([seen.things for seen in found])

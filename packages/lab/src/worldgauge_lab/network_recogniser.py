@@ -62,11 +62,6 @@ def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[Lab
     """Yield n views from where a walker can stand, most towards a thing whose label is drawn uniformly.
 
     Boxes are those that a target gets; two of five are worsened as tracked ones are: shifted, or of a part.
-
-    Args:
-        home: The home.
-        n: Number of views.
-        rng: Source of all randomness.
     """
     things = {thing.instance: LABELS.index(thing.category) for thing in home.objects if thing.category in LABELS}
     floor = home.floor
@@ -95,13 +90,7 @@ def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[Lab
 
 
 def clear_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[LabelledView]:
-    """Yield up to n views with the one box of a thing that is seen clearly, of labels drawn uniformly.
-
-    Args:
-        home: The home.
-        n: Most of them.
-        rng: Source of all randomness.
-    """
+    """Yield up to n views with the one box of a thing that is seen clearly, of labels drawn uniformly."""
     things = {thing.instance: LABELS.index(thing.category) for thing in home.objects if thing.category in LABELS}
     floor = home.floor
     places = floor.points_of(np.argwhere(floor.clearance_m > RADIUS_M))
@@ -190,13 +179,7 @@ def train(
     held_out: int = HELD_OUT,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Recogniser:
-    """Train a recogniser; 120 homes take less than five minutes on one core.
-
-    Args:
-        homes: Train scenes, from the first.
-        held_out: Validation scenes, for its temperature and the accuracy in its facts.
-        progress: Called with scenes done and scenes in all.
-    """
+    """Train a recogniser; 120 homes take less than five minutes on one core."""
     total = homes + held_out
     learned = _collected("train", homes, lambda done: progress(done, total))
     held = _collected("val", held_out, lambda done: progress(homes + done, total))

@@ -44,26 +44,7 @@ def export_data(
     split: str = "test",
     progress: Callable[[str, int], None] = lambda name, done: None,
 ) -> ExportedData:
-    """Write the walks of a data set in another form.
-
-    Args:
-        data: Folder of the data set.
-        out: New folder.
-        source: What the folder is: a training source, such as the name of a suite that records walks, "lerobot" or
-            "rlds".
-        to: "lerobot", "rlds" or "webdataset".
-        split: Split of the walks.
-        progress: Called with the id of each walk and the number of those before it.
-
-    Returns:
-        What was written.
-
-    Raises:
-        UnknownNameError: For an unknown form, source or split.
-        UsageError: The folder exists already.
-        DataError: It holds no walk of that split, or walks that do not fit into one data set of that form.
-        MissingExtraError: Without the packages of the form.
-    """
+    """Write the walks of a data set in another form."""
     if to not in FORMS:
         raise UnknownNameError("form of walks", to, FORMS)
     if split not in get_args(Split):

@@ -104,11 +104,7 @@ class ColumnStatistics:
         )
 
     def told(self, shape: tuple[int, ...] = (-1,)) -> dict[str, Any]:
-        """Plain lists: min, max, mean, std and count.
-
-        Args:
-            shape: The shape of all but the count.
-        """
+        """Plain lists: min, max, mean, std and count."""
         found = {"min": self.low, "max": self.high, "mean": self.mean, "std": np.sqrt(self.squares / self.count)}
         return {**{name: value.reshape(shape).tolist() for name, value in found.items()}, "count": [self.count]}
 
@@ -332,12 +328,7 @@ class _Tables:
         self._episodes.close()
 
     def add(self, clip: TrainingClip, pictures: list[Image]) -> None:
-        """Add the rows of a walk.
-
-        Args:
-            clip: The walk.
-            pictures: Those of its frames that statistics are made of.
-        """
+        """Add the rows of a walk."""
         import pyarrow as pa
 
         number, begin, length = self.walks, self._frames, len(clip)
@@ -384,11 +375,7 @@ class _Tables:
         self._frames += length
 
     def finish(self, first: TrainingClip) -> None:
-        """Write what is of all walks.
-
-        Args:
-            first: The first walk.
-        """
+        """Write what is of all walks."""
         import pandas as pd
 
         words = pd.DataFrame({"task_index": list(self._words.values())}, index=list(self._words))

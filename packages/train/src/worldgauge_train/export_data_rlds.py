@@ -73,17 +73,7 @@ def write_record(file: IO[bytes], data: bytes) -> int:
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """The records of a file, one in memory at a time. Their own checksums are not compared yet.
-
-    Args:
-        path: The file.
-
-    Yields:
-        The records.
-
-    Raises:
-        DataError: It cannot be read, is cut, or a length is damaged, so that nothing behind it can be found.
-    """
+    """The records of a file, one in memory at a time. Their own checksums are not compared yet."""
     try:
         with open(path, "rb") as file:
             left = os.fstat(file.fileno()).st_size
@@ -102,17 +92,7 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def encode_example(features: Mapping[str, Values]) -> bytes:
-    """A record's bytes; the same features give the same bytes.
-
-    Args:
-        features: Bytes, integers, or floats as an array of any shape, which is written row by row.
-
-    Returns:
-        The message.
-
-    Raises:
-        DataError: It is larger than a message may be.
-    """
+    """A record's bytes; the same features give the same bytes."""
     example = _example_type()()
     for name, values in features.items():
         feature = example.features.feature[name]
@@ -134,14 +114,8 @@ def encode_example(features: Mapping[str, Values]) -> bytes:
 def decode_example(record: Record) -> dict[str, Any]:
     """The features of a record.
 
-    Args:
-        record: The record.
-
     Returns:
         A list of bytes, or an array of floats or integers, by name.
-
-    Raises:
-        DataError: Its checksum differs, or it is no such message.
     """
     from google.protobuf.message import DecodeError
 
@@ -162,11 +136,7 @@ def decode_example(record: Record) -> dict[str, Any]:
 
 
 def demand_packages() -> None:
-    """Check that the packages of the extra are there.
-
-    Raises:
-        MissingExtraError: One is missing.
-    """
+    """Check that the packages of the extra are there."""
     try:
         import google.protobuf  # noqa: F401
         import google_crc32c  # noqa: F401

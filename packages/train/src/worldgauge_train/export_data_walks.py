@@ -38,11 +38,7 @@ def rate_of(clip: TrainingClip) -> float:
 
 
 def pinhole(clip: TrainingClip) -> Camera:
-    """The camera of a walk.
-
-    Raises:
-        DataError: Its frames are panoramas.
-    """
+    """The camera of a walk."""
     if not isinstance(clip.camera, Camera):
         raise DataError(f"{clip.id}: panoramas have no pinhole camera, which walks of this form need")
     return clip.camera
@@ -54,11 +50,7 @@ def video_size(clip: TrainingClip) -> tuple[int, int]:
 
 
 def check_like(clip: TrainingClip, first: TrainingClip) -> None:
-    """Check that a walk fits into one data set with the first.
-
-    Raises:
-        DataError: It has another frame size, rate, split or space of actions.
-    """
+    """Check that a walk fits into one data set with the first."""
     for what, one, other in (
         ("frame size", (clip.frames.width, clip.frames.height), (first.frames.width, first.frames.height)),
         ("rate", rate_of(clip), rate_of(first)),
@@ -76,26 +68,13 @@ def space_to_json(space: ActionSpace) -> dict[str, Any]:
 
 
 def space_from_json(told: dict[str, Any], fps: Any) -> ActionSpace:
-    """The space that `space_to_json` wrote.
-
-    Raises:
-        KeyError: A field is missing.
-        TypeError: A field is of another type.
-        ValueError: A field has no sense.
-        OverflowError: A number is too large.
-    """
+    """The space that `space_to_json` wrote."""
     axes = tuple(Axis(one["name"], one["kind"], Motion(*map(float, one["motion"]))) for one in told["axes"])
     return ActionSpace(str(told["space"]), axes, sound_rate(fps))
 
 
 def sound_rate(fps: Any) -> float:
-    """A rate that a file tells.
-
-    Raises:
-        TypeError: It is no number.
-        ValueError: It is none of frames a second.
-        OverflowError: It is too large.
-    """
+    """A rate that a file tells."""
     if not 0 < float(fps) <= MOST_FPS:
         raise ValueError(f"{fps} frames a second")
     return float(fps)

@@ -138,33 +138,12 @@ class Trained:
             raise DataError(f"{place / CONFIG}: told is '{self._told}'; known: {', '.join(get_args(Told))}")
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Draw the frames that follow a context.
-
-        Args:
-            request: The request; what the spec says drives it. Told nothing, it reads no words either.
-
-        Yields:
-            Frames, a step at a time.
-
-        Raises:
-            NotApplicableError: Actions with other columns than those it was trained on.
-            SubjectError: What its file tells does not fit together.
-        """
+        """Draw the frames that follow a context."""
         for (chunk,) in self._drawn([self._question(request)]):
             yield self._given(chunk)
 
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
-        """Draw what follows each of several contexts; those of one length and horizon side by side.
-
-        Args:
-            requests: The requests.
-
-        Returns:
-            The chunks of each request, in order.
-
-        Raises:
-            NotApplicableError: Actions with other columns than those it was trained on.
-        """
+        """Draw what follows each of several contexts; those of one length and horizon side by side."""
         asked = [self._question(request) for request in requests]
         answers: list[list[Frames]] = [[] for _ in asked]
         alike: dict[tuple[int, int], list[int]] = {}
@@ -356,18 +335,7 @@ class Adapted:
         self._drawing = BroughtDrawing(self._adapter, frames, steps, guided, self.spec.name)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Draw the frames that follow a context.
-
-        Args:
-            request: The request.
-
-        Yields:
-            Frames of a call at a time.
-
-        Raises:
-            NotApplicableError: Actions with other columns than those it was trained on.
-            SubjectError: The pipeline draws another number or size of frames, or values that are not finite.
-        """
+        """Draw the frames that follow a context."""
         rows = self._rows(request)
         words = request.text or "" if self._prompted else ""
         yield from self._drawing.chunks(request.context.clip[-1], rows, request.horizon, words, request.seed)

@@ -171,7 +171,7 @@ _RECORDED: tuple[Part, ...] = ("train", "mem_test", "action_space_test")
 
 @training_sources.register("mind")
 def mind_clips(folder: Path, split: Split) -> Iterator[TrainingClip | DamagedClip]:
-    """Clips of both perspectives. Where the manifest names no split, the part `train` is "train" and the rest "test"."""
+    """Clips of both perspectives. Without a split in the manifest, the part `train` is "train" and the rest "test"."""
     told = told_split(data_folder(folder))
     if told in ("train", "val"):
         parts = _RECORDED if split == told else ()

@@ -89,16 +89,7 @@ ALL = "all"
 def memory_arms(
     models: Mapping[str, str], contexts: Sequence[int | None], held: Mapping[str, int | None]
 ) -> tuple[list[Arm], list[str]]:
-    """Each model shown more and more frames, against itself shown the fewest.
-
-    Args:
-        models: Text of each model by label.
-        contexts: Numbers of frames; None for all that there are.
-        held: By label the most frames that a model takes. None for any number.
-
-    Returns:
-        The arms, and sentences on what is left out.
-    """
+    """Each model shown more and more frames, against itself shown the fewest."""
     counts = sorted({one for one in contexts if one is not None})
     beyond = 3.0 * counts[-1] if counts else 1.0
     arms, said = [], []
@@ -122,12 +113,7 @@ def memory_arms(
 
 
 def denoising_arms(models: Mapping[str, str], steps: Sequence[int]) -> list[Arm]:
-    """Each model with more and more denoising steps, against itself with the fewest.
-
-    Args:
-        models: Text of each model by label.
-        steps: Numbers of steps.
-    """
+    """Each model with more and more denoising steps, against itself with the fewest."""
     counts = sorted(set(steps))
     return [
         Arm(
@@ -143,11 +129,7 @@ def denoising_arms(models: Mapping[str, str], steps: Sequence[int]) -> list[Arm]
 
 
 def pair_arms(models: Mapping[str, str]) -> list[Arm]:
-    """Models as they are, each against the first.
-
-    Args:
-        models: Text of each model by label.
-    """
+    """Models as they are, each against the first."""
     first = next(iter(models))
     return [
         Arm(label, text, label, float(place), None if label == first else first)
@@ -156,25 +138,12 @@ def pair_arms(models: Mapping[str, str]) -> list[Arm]:
 
 
 def beside_arms(models: Mapping[str, str]) -> list[Arm]:
-    """Models that others are seen beside, such as floors.
-
-    Args:
-        models: Text of each model by label.
-    """
+    """Models that others are seen beside, such as floors."""
     return [Arm(label, text, label) for label, text in models.items()]
 
 
 def with_setting(text: str, name: str, value: int) -> str:
-    """Text of a model with one more setting.
-
-    Args:
-        text: Text that names a model.
-        name: Name of the setting.
-        value: Its value.
-
-    Raises:
-        UsageError: The text gives it already.
-    """
+    """Text of a model with one more setting."""
     query = text.partition("?")[2]
     if any(pair.partition("=")[0] == name for pair in query.split("&")):
         raise UsageError(f"model '{text}': the study sweeps '{name}'; leave it out")
@@ -182,15 +151,7 @@ def with_setting(text: str, name: str, value: int) -> str:
 
 
 def counts_of(text: str, option: str) -> list[int | None]:
-    """Read numbers such as "1,8,all".
-
-    Args:
-        text: The numbers, separated by commas; "all" stands for None.
-        option: The option, for messages.
-
-    Raises:
-        UsageError: For other text, numbers below 0, or none.
-    """
+    """Read numbers such as "1,8,all"."""
     found: list[int | None] = []
     for word in text.split(","):
         word = word.strip()
@@ -238,19 +199,6 @@ def fit_law(
     Tasks that some training lacks are left out everywhere, so all points are means of the same tasks. For the interval
     whole clusters of tasks are drawn again, the same for all trainings, and at each number the trainings. Percentiles
     of so few are too narrow (Hesterberg 2015), so both are spread by sqrt(k / (k - 1)).
-
-    Args:
-        values: For each number of clips, 1 or more, value by task of each training (one a seed).
-        clusters: Cluster of each task; a task that it lacks stands alone.
-        rng: Random generator of the resampling.
-        n: Number of resamples.
-        level: Confidence level.
-
-    Returns:
-        The law. None for fewer than two numbers of clips, or no task that all trainings have.
-
-    Raises:
-        ShapeError: A number of clips is below 1, or trainings at two numbers differ in number.
     """
     counts = sorted(values)
     if any(count < 1 for count in counts):
@@ -398,17 +346,7 @@ def conclude(
     laws: Mapping[tuple[str, str], LogLaw] | None = None,
     said: Sequence[str] = (),
 ) -> Finding:
-    """Compare the arms of a study.
-
-    Args:
-        study: Which.
-        suite: Name of the suite.
-        measures: What is compared.
-        scores: What was measured of each arm.
-        clusters: Cluster of each task.
-        laws: Laws that were fitted, by metric and family.
-        said: Sentences that belong to the conclusions.
-    """
+    """Compare the arms of a study."""
     laws = laws or {}
     points = tuple(_point(one, measures, clusters) for one in scores)
     gains = tuple(gain for measure in measures for gain in _gains(measure.metric, scores, clusters))
@@ -549,29 +487,12 @@ def _p(p: float | None) -> str:
 
 
 def write_finding(finding: Finding, out: Path, command: str = "") -> Path:
-    """Write the page of a study, and its drawings beside it as .svg; each whole or not at all.
-
-    Args:
-        finding: What came of the study.
-        out: File of the page, .html.
-        command: Command that makes it again.
-
-    Returns:
-        Its path.
-
-    Raises:
-        RunError: It cannot be written.
-    """
+    """Write the page of a study, and its drawings beside it as .svg; each whole or not at all."""
     return write_page(page_of(finding, command), out)
 
 
 def page_of(finding: Finding, command: str = "") -> StudyPage:
-    """The page of a study.
-
-    Args:
-        finding: What came of it.
-        command: Command that makes it again.
-    """
+    """The page of a study."""
     study = finding.study
     styles = {
         point.arm.label: SeriesStyle(

@@ -64,16 +64,7 @@ class Asked:
 
 
 def memory_study(asked: Asked, models: Sequence[str], contexts: Sequence[int | None]) -> Finding:
-    """Ask models that are shown more and more frames.
-
-    Args:
-        asked: What is asked.
-        models: Text of each model.
-        contexts: Numbers of frames; None for all that there are.
-
-    Raises:
-        UsageError: A number is below 1, fewer than two are left for a model, or two arms would share a row.
-    """
+    """Ask models that are shown more and more frames."""
     if any(one is not None and one < 1 for one in contexts):
         raise UsageError("--context takes numbers of frames from 1 on, and all")
     entries = entries_of(models)
@@ -88,16 +79,7 @@ def memory_study(asked: Asked, models: Sequence[str], contexts: Sequence[int | N
 
 
 def denoising_study(asked: Asked, models: Sequence[str], steps: Sequence[int | None]) -> Finding:
-    """Ask models with more and more denoising steps.
-
-    Args:
-        asked: What is asked.
-        models: Text of each model.
-        steps: Numbers of steps.
-
-    Raises:
-        UsageError: A number is below 1, there are fewer than two, or a model has no such steps.
-    """
+    """Ask models with more and more denoising steps."""
     counts = [one for one in steps if one]
     if len(counts) < max(2, len(steps)):
         raise UsageError("--steps takes two numbers of denoising steps or more, from 1 on, such as 1,4,16")
@@ -105,28 +87,12 @@ def denoising_study(asked: Asked, models: Sequence[str], steps: Sequence[int | N
 
 
 def distillation_study(asked: Asked, models: Sequence[str]) -> Finding:
-    """Ask a teacher, which comes first, and its students.
-
-    Args:
-        asked: What is asked.
-        models: Text of each model.
-
-    Raises:
-        UsageError: There are fewer than two.
-    """
+    """Ask a teacher, which comes first, and its students."""
     return run_arms(DISTILLATION, _pairs(DISTILLATION, models), asked)
 
 
 def transfer_study(asked: Asked, models: Sequence[str]) -> Finding:
-    """Ask models that were trained on different things, each against the first.
-
-    Args:
-        asked: What is asked.
-        models: Text of each model.
-
-    Raises:
-        UsageError: There are fewer than two.
-    """
+    """Ask models that were trained on different things, each against the first."""
     return run_arms(TRANSFER, _pairs(TRANSFER, models), asked)
 
 
@@ -137,17 +103,7 @@ def _pairs(study: Study, models: Sequence[str]) -> list[Arm]:
 
 
 def run_arms(study: Study, arms: Sequence[Arm], asked: Asked, *, said: Sequence[str] = ()) -> Finding:
-    """Run the arms of a study, and say what came of it.
-
-    Args:
-        study: Which.
-        arms: Its arms.
-        asked: What is asked.
-        said: Sentences that belong to the conclusions.
-
-    Raises:
-        UsageError: Two arms would share a row, or a metric is not among the scores.
-    """
+    """Run the arms of a study, and say what came of it."""
     measures, scores, clusters = measure_arms(study, arms, asked)
     return conclude(study, asked.suite, measures, scores, clusters, said=said)
 
@@ -155,19 +111,7 @@ def run_arms(study: Study, arms: Sequence[Arm], asked: Asked, *, said: Sequence[
 def measure_arms(
     study: Study, arms: Sequence[Arm], asked: Asked
 ) -> tuple[list[Measure], list[ArmScores], dict[str, str]]:
-    """Run the arms of a study.
-
-    Args:
-        study: Which.
-        arms: Its arms.
-        asked: What is asked.
-
-    Returns:
-        The measures, what was measured of each arm, and the cluster of each task.
-
-    Raises:
-        UsageError: As for `run_arms`.
-    """
+    """Run the arms of a study."""
     arms = [*arms, *beside_arms(texts_of_models(asked.beside))]
     for names in ([run_label(arm.label) for arm in arms], [arm.model for arm in arms]):
         if len(set(names)) < len(names):
@@ -228,27 +172,12 @@ def _measures(result: RunResult, metrics: Sequence[str]) -> list[Measure]:
 
 
 def texts_of_models(models: Sequence[str]) -> dict[str, str]:
-    """Text of each model by its label.
-
-    Args:
-        models: The texts.
-
-    Raises:
-        SubjectError: One cannot be made.
-    """
+    """Text of each model by its label."""
     return {label: entry.text or "" for label, entry in entries_of(models).items()}
 
 
 def entries_of(models: Sequence[str]) -> dict[str, SubjectEntry]:
-    """Who models are, by the name that each gives itself, or by label where two give the same.
-
-    Args:
-        models: Their texts.
-
-    Raises:
-        SubjectError: One cannot be made.
-        UsageError: Two have one label.
-    """
+    """Who models are, by the name that each gives itself, or by label where two give the same."""
     if not models:
         return {}
     with ExitStack() as stack:

@@ -49,16 +49,7 @@ class Trainings:
 
 
 def data_study(asked: Asked, trainings: Trainings) -> Finding:
-    """Train on more and more clips, ask all networks, and fit value = a + b log10 n.
-
-    Args:
-        asked: What is asked; checkpoints go to its folder too.
-        trainings: What is trained.
-
-    Raises:
-        UsageError: Numbers of clips that cannot be compared, or neither bases nor a recipe.
-        MissingExtraError: torch is not installed.
-    """
+    """Train on more and more clips, ask all networks, and fit value = a + b log10 n."""
     counts = sorted(set(trainings.clips))
     if bool(trainings.bases) == (trainings.recipe is not None):
         raise UsageError("study data takes --base, or --recipe to train from nothing")
@@ -87,18 +78,7 @@ def data_study(asked: Asked, trainings: Trainings) -> Finding:
 
 
 def trained_arms(base: Path | None, name: str, counts: Sequence[int], trainings: Trainings, out: Path) -> list[Arm]:
-    """Train what is missing, and make the arms; the first is the base, or the fewest clips.
-
-    Args:
-        base: Checkpoint that goes on. None to train from nothing.
-        name: Its name in labels.
-        counts: Numbers of clips, rising.
-        trainings: What is trained.
-        out: Folder of the checkpoints.
-
-    Raises:
-        MissingExtraError: torch is not installed.
-    """
+    """Train what is missing, and make the arms; the first is the base, or the fewest clips."""
     arms: list[Arm] = []
     for count in counts:
         for seed in range(trainings.seeds if count else 1):

@@ -228,19 +228,7 @@ class Strip(NamedTuple):
 
 
 def write_metric_study(found: MetricStudy, out: Path, command: str = "") -> Path:
-    """Write the page of a study, whole or not at all.
-
-    Args:
-        found: The study.
-        out: File to write. A name ending in .svg gets the curves alone.
-        command: Command that made the study.
-
-    Returns:
-        Path of the file.
-
-    Raises:
-        RunError: Where the file cannot be written.
-    """
+    """Write the page of a study, whole or not at all."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -250,15 +238,7 @@ def write_metric_study(found: MetricStudy, out: Path, command: str = "") -> Path
 
 
 def render_metric_study(found: MetricStudy, command: str = "") -> str:
-    """Render the page of a metric study.
-
-    Args:
-        found: The results.
-        command: Command that made them, to be shown.
-
-    Returns:
-        HTML.
-    """
+    """Render the page of a metric study."""
     return (
         environment(__package__)
         .get_template("metric_study.html.j2")
@@ -283,16 +263,7 @@ def render_metric_study(found: MetricStudy, command: str = "") -> str:
 
 
 def plot(found: MetricStudy, metrics: Sequence[str] = (), across: int = 3) -> str:
-    """Curves as one self-contained SVG file.
-
-    Args:
-        found: The study.
-        metrics: Metrics to draw, by default all that were measured.
-        across: Number of panels in a row.
-
-    Returns:
-        The SVG text.
-    """
+    """Curves as one self-contained SVG file."""
     rows = [found.row(name) for name in metrics] or list(found.measured)
     wide, tall = curves.WIDTH + 30, curves.HEIGHT + 34
     down = -(-len(rows) // across)
@@ -316,12 +287,7 @@ def plot(found: MetricStudy, metrics: Sequence[str] = (), across: int = 3) -> st
 
 
 def panel(row: MetricRow, columns: Sequence[PerturbationColumn]) -> Markup:
-    """Draw the response of one metric against strength, one line per perturbation. All metrics have the same axis.
-
-    Args:
-        row: The metric.
-        columns: The perturbations.
-    """
+    """Draw the response of one metric against strength, one line per perturbation. All metrics have the same axis."""
     lines = [curves.Curve(look_of(column), _points(row.curves[column.name])) for column in columns]
     description = "; ".join(f"{_title(c.name)} {number(row.curves[c.name].usual.response.mean)}" for c in columns)
     return curves.line_chart(

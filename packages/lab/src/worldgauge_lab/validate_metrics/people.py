@@ -51,17 +51,7 @@ class RatedVideo:
 
 
 def read_ratings(folder: Path) -> list[RatedVideo]:
-    """Read the verdicts.
-
-    Args:
-        folder: Folder of `verdicts.csv`; videos lie below it.
-
-    Returns:
-        The videos, in the order of the table.
-
-    Raises:
-        DataError: A column is missing, a row is damaged, or a path leads out of the folder.
-    """
+    """Read the verdicts."""
     path = folder / VERDICTS
     rows = csv.DictReader(read_csv(path))
     if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
@@ -148,17 +138,7 @@ class JudgedPair:
 
 
 def read_worldreward(folder: Path) -> list[JudgedPair]:
-    """Read the pairs of WorldReward-Bench, or of a set in its form.
-
-    Args:
-        folder: Folder of `bench.jsonl`; videos lie below it.
-
-    Returns:
-        The pairs, each with one annotator.
-
-    Raises:
-        DataError: A line is damaged, or a path leads out of the folder.
-    """
+    """Read the pairs of WorldReward-Bench, or of a set in its form."""
     path = folder / BENCH
     pairs = []
     for number, line in enumerate(read_text(path).split("\n"), 1):
@@ -183,18 +163,7 @@ def read_worldreward(folder: Path) -> list[JudgedPair]:
 
 
 def read_pairs(folder: Path) -> list[JudgedPair]:
-    """Read pairs with the verdicts of several annotators.
-
-    Args:
-        folder: Folder of `pairs.csv`; videos lie below it.
-
-    Returns:
-        The pairs, in the order of the table.
-
-    Raises:
-        DataError: A column is missing, a row is damaged, a path leads out of the folder, rows of one pair name other
-            videos, or an annotator judges a pair twice on one axis.
-    """
+    """Read pairs with the verdicts of several annotators."""
     path = folder / PAIRS
     rows = csv.DictReader(read_csv(path))
     if missing := [name for name in PAIR_COLUMNS if name not in (rows.fieldnames or ())]:
@@ -326,17 +295,8 @@ def people_study(
 ) -> PeopleStudy:
     """Compare metrics with people.
 
-    Args:
-        data: Folder with `bench.jsonl` (WorldReward-Bench), `pairs.csv` (several annotators on pairs) or `verdicts.csv`
-            (people on single videos), or of runs with votes that were held in the viewer.
-        progress: Called with the number of videos done and the total.
-        networks: Network by learned metric, instead of its own.
-
     Returns:
         Agreement of each metric on each axis, with intervals.
-
-    Raises:
-        DataError: The folder holds none of them, or a file is damaged.
     """
     if (data / BENCH).is_file():
         return _of_bench(read_worldreward(data), progress, networks)

@@ -101,17 +101,7 @@ def metric_study(
 def score_frame(
     sample: Sample, another: Shot | None, steps: Sequence[SeverityScale], scores: Sequence[Score]
 ) -> Scored:
-    """Every metric on one frame and what the perturbations make of it.
-
-    Args:
-        sample: The frame.
-        another: A frame of another scene, scored as well; None for none.
-        steps: The perturbations, each with its strengths.
-        scores: The metrics, opened.
-
-    Returns:
-        The values; those of the frame itself are under TRUTH.
-    """
+    """Every metric on one frame and what the perturbations make of it."""
     shown: dict[Key, Shot] = {TRUTH: sample.shot}
     if another is not None:
         shown[_ANOTHER] = another

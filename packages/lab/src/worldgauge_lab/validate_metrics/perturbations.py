@@ -93,12 +93,6 @@ def parameters(
         shift: Shift as a share of the frame size.
         turn_deg: Rotation in degrees.
         crop: Size of the centre crop as a share of the frame size.
-
-    Returns:
-        The parameters.
-
-    Raises:
-        ShapeError: The frame has no pixels.
     """
     if min(height, width) < 1:
         raise ShapeError(f"a frame needs at least one pixel, got {height} x {width}")
@@ -123,12 +117,6 @@ def truth(rgb: Image, labels: Labels | None = None) -> Perturbed:
     Args:
         rgb: (H, W, 3) uint8.
         labels: Labels of the frame.
-
-    Returns:
-        The frame and its labels.
-
-    Raises:
-        ShapeError: The frame or the labels have another shape or dtype.
     """
     _check(rgb, labels)
     return rgb, labels
@@ -152,12 +140,6 @@ def colour(
         contrast: Factor on the values.
         brightness: Added to the values, in grey levels of 0 to 255.
         saturation: Factor on the saturation (HSV).
-
-    Returns:
-        The changed frame and the same labels.
-
-    Raises:
-        ShapeError: The frame or the labels have another shape or dtype.
     """
     _check(rgb, labels)
     lit = np.clip(rgb.astype(np.float64) * contrast + brightness, 0, 255).astype(np.uint8)
@@ -174,12 +156,6 @@ def translation(rgb: Image, labels: Labels | None = None, *, shift: float = SHIF
         rgb: (H, W, 3) uint8.
         labels: Labels of the frame.
         shift: Shift as a share of the frame size.
-
-    Returns:
-        The changed frame and its labels.
-
-    Raises:
-        ShapeError: The frame or the labels have another shape or dtype.
     """
     _check(rgb, labels)
     p = parameters(*rgb.shape[:2], shift=shift)
@@ -194,12 +170,6 @@ def rotation(rgb: Image, labels: Labels | None = None, *, turn_deg: float = TURN
         rgb: (H, W, 3) uint8.
         labels: Labels of the frame.
         turn_deg: Angle in degrees.
-
-    Returns:
-        The changed frame and its labels.
-
-    Raises:
-        ShapeError: The frame or the labels have another shape or dtype.
     """
     _check(rgb, labels)
     matrix = parameters(*rgb.shape[:2], turn_deg=turn_deg).rotation
@@ -213,12 +183,6 @@ def scaling(rgb: Image, labels: Labels | None = None, *, crop: float = CROP) -> 
         rgb: (H, W, 3) uint8.
         labels: Labels of the frame.
         crop: Size of the centre as a share of the frame size.
-
-    Returns:
-        The changed frame and its labels.
-
-    Raises:
-        ShapeError: The frame or the labels have another shape or dtype.
     """
     _check(rgb, labels)
     height, width = rgb.shape[:2]
@@ -240,13 +204,6 @@ def deletion(
         labels: Labels of the frame; required.
         count: Objects to delete.
         among: Category numbers that an object may have; any when None.
-
-    Returns:
-        The changed frame and its labels. None when there are fewer than `count` objects, or when nothing of the frame
-        would be left to fill them from.
-
-    Raises:
-        ShapeError: There are no labels, or shapes or dtypes do not fit.
     """
     labels = _needed(rgb, labels)
     objects = _largest(labels, among, count)
@@ -270,13 +227,6 @@ def swap(
         labels: Labels of the frame; required.
         pairs: Pairs of objects to swap.
         among: Category numbers that an object may have; any when None.
-
-    Returns:
-        The changed frame and its labels. None when there are fewer than two objects for each pair, or when nothing of
-        the frame would be left outside them.
-
-    Raises:
-        ShapeError: There are no labels, or shapes or dtypes do not fit.
     """
     labels = _needed(rgb, labels)
     objects = _largest(labels, among, 2 * pairs)
@@ -319,12 +269,6 @@ def select_objects(masks: Sequence[Mask], height: int, width: int) -> list[int]:
         masks: (H, W) masks.
         height: Frame height in pixels.
         width: Frame width in pixels.
-
-    Returns:
-        Indices into `masks`.
-
-    Raises:
-        ShapeError: A mask does not have the size of the frame.
     """
     for mask in masks:
         if mask.shape != (height, width):
@@ -352,9 +296,6 @@ def warp_labels(labels: Labels | None, matrix: NDArray[np.float64]) -> Labels | 
     Args:
         labels: Labels, or None.
         matrix: (2, 3) matrix from source to destination.
-
-    Returns:
-        The moved labels; None when there were none.
     """
     return None if labels is None else Labels(*(_warp(image, matrix, cv2.INTER_NEAREST) for image in labels))
 

@@ -42,29 +42,14 @@ Log = Annotated[
 
 
 def cache_folder(cache: Path | None) -> Path:
-    """Where decoded frames are kept.
-
-    Args:
-        cache: What --cache says.
-    """
+    """Where decoded frames are kept."""
     from platformdirs import user_cache_dir
 
     return cache or Path(user_cache_dir("worldgauge")) / "training"
 
 
 def sinks_of(log: str) -> list[str]:
-    """Read --log.
-
-    Args:
-        log: Names with commas between.
-
-    Returns:
-        The names.
-
-    Raises:
-        UnknownNameError: There is no such log.
-        UsageError: Its package is not installed.
-    """
+    """Read --log."""
     from worldgauge_train.training.log import check_sinks
 
     sinks = [one for one in log.split(",") if one]
@@ -73,18 +58,7 @@ def sinks_of(log: str) -> list[str]:
 
 
 def check_place(command: str, device: str, precision: str) -> None:
-    """Check that it can be trained here.
-
-    Args:
-        command: The command, for messages.
-        device: What --device says.
-        precision: What --precision says.
-
-    Raises:
-        MissingExtraError: torch is not installed.
-        UnknownNameError: There is no such precision.
-        UsageError: There is no such device.
-    """
+    """Check that it can be trained here."""
     try:
         from worldgauge_train.training import loop, stepping
     except ImportError:
@@ -112,29 +86,13 @@ Spread = Annotated[
 
 
 def check_spread(spread: bool | None, count: int) -> None:
-    """Check that there is something to spread weights over.
-
-    Args:
-        spread: What --spread says.
-        count: Processes.
-
-    Raises:
-        UsageError: There is one process.
-    """
+    """Check that there is something to spread weights over."""
     if spread and count == 1:
         raise UsageError("--spread spreads weights over several processes; add --gpus N")
 
 
 def check_shared(count: int, recipes: Sequence[Recipe]) -> None:
-    """Check that processes can share the batch of each recipe, before they are started.
-
-    Args:
-        count: Processes.
-        recipes: The recipes.
-
-    Raises:
-        UsageError: They cannot.
-    """
+    """Check that processes can share the batch of each recipe, before they are started."""
     for one in recipes:
         if one.parts % count:
             raise UsageError(
@@ -144,20 +102,7 @@ def check_shared(count: int, recipes: Sequence[Recipe]) -> None:
 
 
 def is_started(count: int, device: str, dry_run: bool) -> bool:
-    """Start this command again in several processes, where several are asked for, and wait for them.
-
-    Args:
-        count: How many are asked for.
-        device: Where they train.
-        dry_run: Whether nothing is trained, for which one is enough.
-
-    Returns:
-        Whether they were started, so that nothing is left to do here.
-
-    Raises:
-        UsageError: There are fewer GPUs, or one of them is named.
-        MissingExtraError: accelerate is not installed.
-    """
+    """Start this command again in several processes, where several are asked for, and wait for them."""
     if count == 1 or dry_run or "WORLD_SIZE" in os.environ:
         return False
     try:
@@ -390,22 +335,7 @@ class Allowed(NamedTuple):
 def validation_of(
     text: str | None, allowed: Allowed, material: Material, recipe: Wanted, cache: Path | None, parent: Path | None
 ) -> Validation | None:
-    """Read what is validated with.
-
-    Args:
-        text: SOURCE=FOLDER, walks, or "none". None for walks, where the actions are theirs.
-        allowed: What scenes it may look at.
-        material: What is trained on.
-        recipe: The recipe.
-        cache: Folder of decoded frames. None for the usual one.
-        parent: Folder of the checkpoint that training begins from. None for none.
-
-    Returns:
-        What is asked; None for nothing.
-
-    Raises:
-        UsageError: Its actions are of another kind, or its scenes are of the test, or also trained on.
-    """
+    """Read what is validated with."""
     from worldgauge.core.io import read_json_object
     from worldgauge.models.references.tiny import trained_scenes
     from worldgauge_train.training.material import check_apart, read_validation
@@ -435,16 +365,7 @@ def validation_of(
 
 
 def check_minutes(minutes: float | None, plans: Sequence[TrainingPlan], validation: Validation | None) -> None:
-    """Refuse minutes that do not hold a validation, at the speed at which a plan drew frames.
-
-    Args:
-        minutes: What --minutes says; each stage has so many.
-        plans: Plans of the stages.
-        validation: What is asked. None for nothing.
-
-    Raises:
-        UsageError: They do not.
-    """
+    """Refuse minutes that do not hold a validation, at the speed at which a plan drew frames."""
     if minutes is None or validation is None:
         return
     frames = len(validation.clips) * (validation.horizon + min(round(validation.fps), validation.horizon))
@@ -454,11 +375,7 @@ def check_minutes(minutes: float | None, plans: Sequence[TrainingPlan], validati
 
 
 def facts_of_plans(plans: Sequence[TrainingPlan]) -> dict[str, Any]:
-    """What plans of the stages of a training say, for --json.
-
-    Args:
-        plans: The plans.
-    """
+    """What plans of the stages of a training say, for --json."""
     return {"hours": sum(plan.hours for plan in plans), "stages": [asdict(plan) for plan in plans]}
 
 
@@ -476,11 +393,7 @@ def _sentences(facts: dict[str, Any], recipe: Recipe, validated: bool) -> Iterat
 
 
 def sentences_of_clips(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Which clips are left out, and which are validated on, for a reader.
-
-    Args:
-        facts: What `facts_of` gave, and "validated_on".
-    """
+    """Which clips are left out, and which are validated on, for a reader."""
     if facts["too_short"]:
         yield f"{facts['too_short']} clips are shorter than a window and left out"
     for one in facts["damaged"]:
@@ -490,11 +403,7 @@ def sentences_of_clips(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def sentences_of_plan(facts: Mapping[str, Any]) -> Iterator[str]:
-    """What a plan of a training says, for a reader.
-
-    Args:
-        facts: What `facts_of_plans` gave, or fields of a `PaperPlan`; nothing is said where there are none.
-    """
+    """What a plan of a training says, for a reader."""
     for plan in facts.get("stages", ()):
         first = [("training the codec", plan["codec_s"]), ("encoding clips", plan["encoding_s"])]
         first.append(("getting ready", plan["prepared_s"]))
@@ -517,11 +426,7 @@ def sentences_of_plan(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def table_of_last(out: Path) -> list[tuple[str, str]]:
-    """The numbers of the last validation of a training, for a reader.
-
-    Args:
-        out: Folder of the training.
-    """
+    """The numbers of the last validation of a training, for a reader."""
     from worldgauge_train.training.log import read_log
     from worldgauge_train.training.validation import COLUMNS, table_of
 
@@ -552,17 +457,7 @@ def _material(
 
 
 def sources_of(data: list[str]) -> tuple[list[tuple[str, Path]], str | None]:
-    """Read --data.
-
-    Args:
-        data: Texts SOURCE=FOLDER, or walks with settings.
-
-    Returns:
-        Names of training sources with a folder of each, and the walks.
-
-    Raises:
-        UsageError: For text in another form, or several sources of walks.
-    """
+    """Read --data."""
     folders, walks = [], []
     for text in data:
         name, equals, folder = text.partition("=")
@@ -576,12 +471,7 @@ def sources_of(data: list[str]) -> tuple[list[tuple[str, Path]], str | None]:
 
 
 def facts_of(material: Material, recipe: Recipe | Adaptation) -> dict[str, Any]:
-    """Clips, frames and windows of a training, and what of them is left out, for --json.
-
-    Args:
-        material: What is trained on.
-        recipe: The recipe.
-    """
+    """Clips, frames and windows of a training, and what of them is left out, for --json."""
     lengths = [len(clip) for clip in material.clips]
     windows = sum(max(0, length - recipe.length + 1) for length in lengths)
     short = sum(length < recipe.length for length in lengths)

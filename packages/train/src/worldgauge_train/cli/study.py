@@ -54,17 +54,7 @@ class Study(ABC):
 
     @abstractmethod
     def find(self, asked: Asked) -> Finding:
-        """Do the study.
-
-        Args:
-            asked: What is asked, and how.
-
-        Returns:
-            What was found.
-
-        Raises:
-            UsageError: An option is missing, or cannot be read.
-        """
+        """Do the study."""
 
     def own(self) -> dict[str, Any]:
         """Values of the options that other studies have not, in order."""
@@ -92,11 +82,7 @@ class OfModels(Study):
     model: Models = None
 
     def models(self) -> list[str]:
-        """Text of each model.
-
-        Raises:
-            UsageError: There is none.
-        """
+        """Text of each model."""
         if not self.model:
             raise UsageError("give --model, such as --model trained:checkpoint")
         return self.model

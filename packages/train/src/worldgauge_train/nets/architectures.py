@@ -22,29 +22,14 @@ LEAST_WEIGHTED = 0.6
 
 
 def shifted(t: Tensor, shift: float = SHIFT) -> Tensor:
-    """Shift levels towards noise.
-
-    Args:
-        t: Levels, 0 to 1.
-        shift: s; 1 leaves them.
-    """
+    """Shift levels towards noise."""
     return shift * t / (1 + (shift - 1) * t)
 
 
 def draw_levels(
     count: int, generator: torch.Generator, *, shift: float = SHIFT, pure_noise: float = PURE_NOISE
 ) -> Tensor:
-    """Draw levels for training.
-
-    Args:
-        count: How many.
-        generator: Source of chance, on the CPU.
-        shift: Shift of the uniform levels.
-        pure_noise: Share of levels that are 1.
-
-    Returns:
-        (count,) float32, above 0, at most 1.
-    """
+    """Draw levels for training."""
     t = shifted(1 - torch.rand(count, generator=generator), shift)
     return torch.where(torch.rand(count, generator=generator) < pure_noise, torch.ones_like(t), t)
 
@@ -69,36 +54,18 @@ def level_loss(guess: Tensor, x0: Tensor, t: Tensor, *, least: float = LEAST_WEI
         x0: The true ones.
         t: Levels (B,).
         least: Level below which the weight no longer grows.
-
-    Returns:
-        (B,) losses.
     """
     errors = (guess - x0).square().flatten(1).mean(1)
     return errors / t.clamp(min=least).square()
 
 
 def sampling_levels(steps: int, *, shift: float = SHIFT) -> list[float]:
-    """Levels from 1 down to 0.
-
-    Args:
-        steps: Denoising steps.
-        shift: Shift of the even ones.
-
-    Returns:
-        steps + 1 levels.
-    """
+    """Levels from 1 down to 0."""
     return [float(shifted(torch.tensor(1 - k / steps), shift)) for k in range(steps + 1)]
 
 
 def descended(x: Tensor, guess: Tensor, t: float, following: float) -> Tensor:
-    """Go from one level down to the next along the straight line to the guess (Euler's step).
-
-    Args:
-        x: Frames at level t.
-        guess: What the network takes for x0.
-        t: Level, above 0.
-        following: The next level.
-    """
+    """Go from one level down to the next along the straight line to the guess (Euler's step)."""
     return guess + (x - guess) * (following / t)
 
 
@@ -195,22 +162,12 @@ class Network(nn.Module):
             columns: Numbers that describe the action of one frame.
             planes: Planes of a frame.
             size: (width, height) of these planes.
-
-        Raises:
-            UsageError: They do not go together.
         """
         raise NotImplementedError
 
     @classmethod
     def shape_read(cls, values: Mapping[str, Any]) -> Any:
-        """Sizes from what a checkpoint tells of them.
-
-        Args:
-            values: Fields of the dataclass, as JSON holds them.
-
-        Raises:
-            TypeError: Fields are missing or unknown.
-        """
+        """Sizes from what a checkpoint tells of them."""
         raise NotImplementedError
 
     @property
@@ -222,25 +179,13 @@ class Network(nn.Module):
         return []
 
     def through(self, block: nn.Module, *given: Any) -> Any:
-        """Go through a block.
-
-        Args:
-            block: The block.
-            given: What it is given.
-        """
+        """Go through a block."""
         if self.checkpointing and torch.is_grad_enabled():
             return checkpoint(block, *given, use_reentrant=False)
         return block(*given)
 
     def supervised(self, window: Window, noising: Noising, own: float, generator: torch.Generator) -> Supervised:
-        """Guess steps of windows, for training.
-
-        Args:
-            window: The windows.
-            noising: What brings steps to levels.
-            own: Share of windows whose past shall end in the network's own drawing, where it supports that.
-            generator: Source of chance, on the CPU.
-        """
+        """Guess steps of windows, for training."""
         raise NotImplementedError
 
     def guesses(self, window: Window, noisy: Tensor, t: Tensor) -> Tensor:
@@ -262,9 +207,6 @@ class Network(nn.Module):
         Args:
             seen: (B, n, P, H, W), n at least C, a multiple of K.
             rows: (B, n, columns) what led to each.
-
-        Returns:
-            What the network keeps of it.
         """
         raise NotImplementedError
 

@@ -68,40 +68,19 @@ class Brought:
         return int(self.pipe.vae_scale_factor_spatial) * int(self.nets[0].config.patch_size[-1])
 
     def width(self, net: Any) -> int:
-        """Size of the embedding of the level, to which actions are added.
-
-        Args:
-            net: One of the networks.
-        """
+        """Size of the embedding of the level, to which actions are added."""
         return int(net.config.num_attention_heads * net.config.attention_head_dim)
 
     def entry(self, net: Any) -> Any:
-        """The layer of a network that makes that embedding.
-
-        Args:
-            net: One of the networks.
-        """
+        """The layer of a network that makes that embedding."""
         return net.condition_embedder.time_embedder
 
     def before(self, net: Any, values: dict[str, Any]) -> dict[str, Any]:
-        """Change what a network is called with, so that each latent frame has an embedding of its own.
-
-        Args:
-            net: One of the networks.
-            values: Its arguments by name.
-
-        Returns:
-            The arguments.
-        """
+        """Change what a network is called with, so that each latent frame has an embedding of its own."""
         return values
 
     def attach(self, net: Any, added: Callable[[Tensor], Tensor]) -> None:
-        """Let what is told be added where the embedding of the level is made.
-
-        Args:
-            net: One of the networks.
-            added: Makes of an embedding (..., width) the same with what is told.
-        """
+        """Let what is told be added where the embedding of the level is made."""
         self.entry(net).register_forward_hook(lambda module, args, made: added(made))
 
     def latents(self, pixels: Tensor) -> Tensor:
@@ -116,14 +95,7 @@ class Brought:
         raise NotImplementedError
 
     def words(self, prompts: Sequence[str]) -> list[Any]:
-        """Embed prompts; each is asked of the text encoder once.
-
-        Args:
-            prompts: B prompts.
-
-        Returns:
-            What `said` makes of each.
-        """
+        """Embed prompts; each is asked of the text encoder once."""
         with torch.no_grad():
             for prompt in sorted({*prompts} - self._said.keys()):
                 self._said[prompt] = self.said(prompt)
@@ -134,17 +106,7 @@ class Brought:
         return self.pipe.encode_prompt(prompt=[prompt], do_classifier_free_guidance=False)[0]
 
     def levels(self, count: int, latents: Tensor, shift: float, generator: torch.Generator) -> Tensor:
-        """Draw levels of noise t, uniform before the shift of the schedule.
-
-        Args:
-            count: How many.
-            latents: What noise is added to.
-            shift: Shift of the schedule; 0 for the pipeline's.
-            generator: Source of chance.
-
-        Returns:
-            (count,) in 0 to 1.
-        """
+        """Draw levels of noise t, uniform before the shift of the schedule."""
         known = self.pipe.scheduler.config
         s = shift or float(known.get("flow_shift") or known.get("shift") or 1.0)
         u = torch.rand(count, generator=generator)
@@ -182,9 +144,6 @@ class Brought:
             prompts: B prompts.
             shift: As for `levels`.
             generator: Source of chance, on the CPU.
-
-        Returns:
-            (B,).
         """
         with torch.no_grad():
             latents = self.latents(pixels)
@@ -200,11 +159,7 @@ class Brought:
         return self.nets[0]
 
     def call(self, guidance: float | None) -> dict[str, Any]:
-        """Arguments of the pipeline's call besides those that all take.
-
-        Args:
-            guidance: Scale of guidance; None for the pipeline's own.
-        """
+        """Arguments of the pipeline's call besides those that all take."""
         return {} if guidance is None else {"guidance_scale": guidance}
 
 
@@ -226,11 +181,7 @@ _KEPT = (".json", ".safetensors", ".txt", ".model")
 
 
 def digest_of_pipeline(folder: Path) -> str:
-    """SHA-256 over names and contents of all that makes a pipeline; about a second a GB.
-
-    Args:
-        folder: Its folder.
-    """
+    """SHA-256 over names and contents of all that makes a pipeline; about a second a GB."""
     whole = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.suffix in _KEPT and path.is_file()):
         whole.update(f"{path.relative_to(folder).as_posix()}\0{digest_of_file(path)}\n".encode())
@@ -238,15 +189,7 @@ def digest_of_pipeline(folder: Path) -> str:
 
 
 def kind_of(folder: Path) -> type[Brought]:
-    """The kind of the pipeline in a folder.
-
-    Args:
-        folder: The folder.
-
-    Raises:
-        DataError: It holds no pipeline, or code of its own.
-        UsageError: Pipelines of that class are not known here.
-    """
+    """The kind of the pipeline in a folder."""
     if not (folder / INDEX).is_file():
         raise DataError(f"{folder} holds no {INDEX}, so it is no pipeline of diffusers")
     index = read_json_object(folder / INDEX)
@@ -265,18 +208,7 @@ def kind_of(folder: Path) -> type[Brought]:
 
 
 def open_brought(folder: Path, device: str = "cpu", half: bool = False) -> Brought:
-    """Load a pipeline.
-
-    Args:
-        folder: Its folder.
-        device: Where it runs.
-        half: Networks and text encoder in bfloat16; the autoencoder stays in float32.
-
-    Raises:
-        MissingExtraError: diffusers or what it needs is not installed.
-        DataError: The folder holds no pipeline, or a damaged one.
-        UsageError: Pipelines of that class are not known here.
-    """
+    """Load a pipeline."""
     kind = kind_of(folder)
     try:
         import diffusers

@@ -27,9 +27,6 @@ def grouped(rows: Tensor, stride: int) -> Tensor:
     Args:
         rows: (B, T, columns), what led to each of T = stride n + 1 frames. That of the first is not used.
         stride: Frames of a latent frame.
-
-    Returns:
-        (B, n + 1, stride columns).
     """
     first = rows.new_zeros((len(rows), 1, stride * rows.shape[2]))
     return torch.cat([first, rows[:, 1:].unflatten(1, (-1, stride)).flatten(2)], 1)
@@ -219,11 +216,7 @@ class Adapter:
 
     @contextmanager
     def holding(self, weights: Mapping[str, Tensor]) -> Iterator[None]:
-        """Draw with other weights of these names for a while.
-
-        Args:
-            weights: The weights.
-        """
+        """Draw with other weights of these names for a while."""
         own = {name: value.clone() for name, value in self.state_dict().items()}
         self.load_state_dict(weights)
         self.eval()
@@ -245,15 +238,7 @@ class Adapter:
 
 
 def shape_read(told: Any, where: str) -> AdapterShape:
-    """Read a shape from JSON.
-
-    Args:
-        told: The JSON value.
-        where: Its name in messages.
-
-    Raises:
-        DataError: It tells no shape.
-    """
+    """Read a shape from JSON."""
     try:
         return AdapterShape(**{**told, "targets": tuple(told["targets"])})
     except (KeyError, TypeError, UsageError) as error:
@@ -305,12 +290,6 @@ class BroughtDrawing:
             horizon: Frames to draw.
             words: The prompt.
             seed: Of the noise.
-
-        Yields:
-            Frames of a call.
-
-        Raises:
-            SubjectError: The pipeline draws another number or size of frames, or values that are not finite.
         """
         each = self.frames - 1
         for number, first in enumerate(range(0, horizon, each)):

@@ -341,9 +341,6 @@ class _Block(nn.Module):
             lead: Seen steps before the first that is drawn.
             kept: What the block keeps of steps before these; seen by all.
             beside: (B, T - clean, M N, d) tokens of fetched frames for what is drawn.
-
-        Returns:
-            Tokens, and what the block keeps of all steps.
         """
         b, t, n, d = x.shape
         parts = self.modulation(told)[:, :, None].chunk(9, -1)

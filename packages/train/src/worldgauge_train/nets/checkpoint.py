@@ -16,30 +16,13 @@ from worldgauge_train.nets.shards import files_of, index_of, shards_of
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write tensors in one step.
-
-    Args:
-        path: The file.
-        tensors: Tensors by name.
-
-    Raises:
-        DataError: The file cannot be written.
-    """
+    """Write tensors in one step."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     write_file(path, safetensors.torch.save(plain))
 
 
 def save_shards(path: Path, tensors: Mapping[str, Tensor], most_mb: int) -> None:
-    """Write tensors to several files beside an index, as libraries of Hugging Face read them.
-
-    Args:
-        path: The file that they are written in place of; it is removed in the end.
-        tensors: Tensors by name.
-        most_mb: Most MiB of a file; a tensor that is larger has one of its own.
-
-    Raises:
-        DataError: A file cannot be written.
-    """
+    """Write tensors to several files beside an index, as libraries of Hugging Face read them."""
     from huggingface_hub import split_torch_state_dict_into_shards
 
     pattern = f"{path.stem}{{suffix}}{path.suffix}"
@@ -56,19 +39,7 @@ def save_shards(path: Path, tensors: Mapping[str, Tensor], most_mb: int) -> None
 
 
 def load_tensors(path: Path, like: Mapping[str, Tensor], part: str = "") -> dict[str, Tensor]:
-    """Read tensors of known names, shapes and types.
-
-    Args:
-        path: The file, which may stand for its shards.
-        like: Tensors of these names, shapes and types are expected, no others.
-        part: What stands before their names in the file; others are left alone.
-
-    Returns:
-        Tensors by name, on the CPU.
-
-    Raises:
-        DataError: The file is missing or damaged, or holds something else; it names the first tensor that differs.
-    """
+    """Read tensors of known names, shapes and types."""
     if files_of(path) == [path]:
         return _read(path, like, part)
     held = shards_of(path)

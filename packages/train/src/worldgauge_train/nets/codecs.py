@@ -29,29 +29,12 @@ class Codec(nn.Module):
 
     @classmethod
     def of_recipe(cls, settings: Mapping[str, Any]) -> Codec:
-        """Make one by the keys of a recipe.
-
-        Args:
-            settings: Keys of the recipe.
-
-        Raises:
-            UsageError: They do not go together.
-            MissingExtraError: A package is not installed.
-        """
+        """Make one by the keys of a recipe."""
         raise NotImplementedError
 
     @classmethod
     def of_checkpoint(cls, told: Mapping[str, Any], folder: Path | None) -> Codec:
-        """Make one by what a checkpoint tells of it; the weights of one that was trained are read afterwards.
-
-        Args:
-            told: What `told` gave.
-            folder: Folder of an adopted one, which the user names again.
-
-        Raises:
-            DataError: It is not the one that the network was trained with.
-            UsageError: The folder is not named.
-        """
+        """Make one by what a checkpoint tells of it; the weights of one that was trained are read afterwards."""
         raise NotImplementedError
 
     @property
@@ -64,17 +47,11 @@ class Codec(nn.Module):
 
         Args:
             frames: (B, 3, H, W), -1 to 1.
-
-        Returns:
-            (B, P, H / shrink, W / shrink).
         """
         raise NotImplementedError
 
     def decode(self, planes: Tensor) -> Tensor:
         """Turn planes into pixels.
-
-        Args:
-            planes: (B, P, H / shrink, W / shrink).
 
         Returns:
             (B, 3, H, W), -1 to 1.

@@ -111,10 +111,6 @@ class Drawing:
     def batch(self, asked: Sequence[Question]) -> Iterator[list[NDArray[np.uint8]]]:
         """Draw what follows each of several pasts, side by side.
 
-        Args:
-            asked: Questions with pasts of one length and one horizon. A past that is too short is filled up in front
-                with its first frame and no actions.
-
         Yields:
             A chunk (K, H, W, 3) uint8 for each question, the last ones shorter where the horizon ends in them.
         """
@@ -243,17 +239,7 @@ def _led(asked: Question, numbers: NDArray[np.intp]) -> Rows:
 
 
 def checked_shape(shape: Any) -> Any:
-    """Check the sizes of a network that a file tells, before anything is made of them.
-
-    Args:
-        shape: Sizes as a dataclass of whole numbers, texts and tuples of whole numbers.
-
-    Returns:
-        The shape.
-
-    Raises:
-        ValueError: A size is no whole number, or out of range.
-    """
+    """Check the sizes of a network that a file tells, before anything is made of them."""
     for name, value in asdict(shape).items():
         numbers = value if isinstance(value, tuple) else (value,)
         if isinstance(value, str) and len(numbers) == 1:
@@ -284,23 +270,7 @@ def open_drawing(
     device: str = "cpu",
     half: bool = False,
 ) -> Drawing:
-    """Read a checkpoint.
-
-    Args:
-        folder: Its folder.
-        config: Content of its config.json.
-        sampling: How it is asked; None for the checkpoint's own way.
-        codec_folder: Folder of an adopted autoencoder.
-        window: Steps within sight in place of the network's own, at most as many.
-        last: Take the weights of the last step in place of the checkpoint's, from the state of its training.
-        device: Where it runs.
-        half: In bfloat16.
-
-    Raises:
-        DataError: The files do not fit together, or are damaged.
-        UnknownNameError: Its architecture, memory or codec is not known here.
-        UsageError: An adopted autoencoder is not named.
-    """
+    """Read a checkpoint."""
     try:
         kind = architectures.get(str(config.get("architecture", "conv")))
         shape = checked_shape(kind.shape_read(dict(config["network"])))

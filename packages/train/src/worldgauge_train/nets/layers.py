@@ -20,15 +20,7 @@ LONG = 256
 
 
 def rotated(x: Tensor, at: Tensor) -> Tensor:
-    """Turn pairs of channels by angles that grow with time (rotary embedding, Su et al. 2021, "RoFormer").
-
-    Args:
-        x: (..., T, d), d even.
-        at: (T,) times.
-
-    Returns:
-        (..., T, d). Products of two such tokens depend on the distance of their times alone.
-    """
+    """Turn pairs of channels by angles that grow with time (rotary embedding, Su et al. 2021, "RoFormer")."""
     half = x.shape[-1] // 2
     rates = BASE ** (-torch.arange(half, device=x.device, dtype=x.dtype) / half)
     angles = at.to(x.dtype)[:, None] * rates
@@ -96,9 +88,6 @@ def forced(steps: int, lead: int, window: int) -> Tensor:
         steps: Steps.
         lead: Steps that are only seen.
         window: Steps within sight, the own one counted.
-
-    Returns:
-        (2 steps - lead - 1, 2 steps - lead - 1) bool.
     """
     at = torch.cat([torch.arange(steps - 1), torch.arange(lead, steps)])
     noisy = torch.arange(len(at)) >= steps - 1
@@ -109,10 +98,6 @@ def forced(steps: int, lead: int, window: int) -> Tensor:
 
 def both_ways(lead: int, steps: int) -> Tensor:
     """Who sees whom where the future is seen too: the steps of the past each other, all others everything.
-
-    Args:
-        lead: Steps of the past.
-        steps: All steps.
 
     Returns:
         (steps, steps) bool.
@@ -147,9 +132,6 @@ class Recurrence(nn.Module):
             clean: How many are finished; they move the state.
             lead: Finished steps before the first that is being drawn. Each of these follows the one before it.
             state: (B, N, d) before the first; None for none.
-
-        Returns:
-            What is added to the tokens, and the state after the last finished step.
         """
         keep, value = torch.sigmoid(self.keep(x)), self.value(x)
         state = torch.zeros_like(x[:, 0]) if state is None else state
@@ -177,9 +159,6 @@ def rays(relative: Tensor, grid: tuple[int, int]) -> Tensor:
     Args:
         relative: (..., 5) poses of the frames as seen from another: metres forward, to the left and up, yaw and pitch.
         grid: (rows, columns) of places.
-
-    Returns:
-        (..., rows x columns, 6), in the other's frame: forward, left, up.
     """
     down, across = grid
     columns, rows = (torch.arange(n, device=relative.device, dtype=relative.dtype) + 0.5 for n in (across, down))
@@ -226,16 +205,7 @@ class StepEmbedding(nn.Module):
         self.fetched = nn.Linear(POSE * fetched, width) if fetched else None
 
     def forward(self, t: Tensor, rows: Tensor, relative: Tensor | None = None) -> Tensor:
-        """Embed steps.
-
-        Args:
-            t: Levels (...,).
-            rows: (..., K, columns) actions that lead to the frames of each step.
-            relative: (..., M, 5) poses of fetched frames. None for steps that nothing is fetched for.
-
-        Returns:
-            (..., width).
-        """
+        """Embed steps."""
         embedded: Tensor = self.level(_sines(t)) + self.actions(rows.flatten(-2))
         if self.fetched is not None and relative is not None:
             embedded = embedded + self.fetched(relative.flatten(-2))
@@ -369,9 +339,6 @@ class RoundConv(nn.Conv2d):
 
         Args:
             x: (B, inner, H, W).
-
-        Returns:
-            (B, outer, H / stride, W / stride).
         """
         made: Tensor = super().forward(functional.pad(x, (1, 1, 0, 0), mode="circular") if self.wraps else x)
         return made

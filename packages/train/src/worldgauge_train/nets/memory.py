@@ -30,18 +30,11 @@ class Memory:
         Args:
             path: (n, 5) poses of all frames that may be fetched, n from 1, the oldest first.
             target: (5,) pose of the last frame of the step to draw.
-
-        Returns:
-            (M,) numbers of frames, the best first.
         """
         return np.zeros(0, np.intp)
 
     def mixer(self, width: int) -> Any:
-        """Make the module that a block keeps its memory in: a torch module as `nets.recurrence.Recurrence`, or None.
-
-        Args:
-            width: Size of a token.
-        """
+        """Make the module that a block keeps its memory in: a torch module as `nets.recurrence.Recurrence`, or None."""
         return None
 
 
@@ -58,11 +51,7 @@ class State(Memory):
     """A gated diagonal recurrence in every block, at each place: what leaves the window may stay in it."""
 
     def mixer(self, width: int) -> Any:
-        """Make the recurrence of a block.
-
-        Args:
-            width: Size of a token.
-        """
+        """Make the recurrence of a block."""
         from worldgauge_train.nets.layers import Recurrence
 
         return Recurrence(width)
@@ -91,9 +80,6 @@ class Fetched(Memory):
         Args:
             path: (n, 5) poses of all frames that may be fetched.
             target: (5,) pose of the last frame of the step to draw.
-
-        Returns:
-            (M,) numbers of frames, the nearest first. Where too few are apart in time, the nearest comes again.
         """
         far = np.linalg.norm(path[:, :3] - target[:3], axis=1) / METRES + angle_between(path, target) / RADIANS
         numbers = np.arange(len(path))

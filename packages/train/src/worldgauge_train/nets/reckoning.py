@@ -33,20 +33,12 @@ def reckoned(moves: ArrayLike, start: ArrayLike = (0.0,) * POSE) -> Poses:
 
 
 def in_mirror(path: Poses) -> Poses:
-    """A path as a mirror shows it, left to right.
-
-    Args:
-        path: (..., 5), from a first frame at the origin.
-    """
+    """A path as a mirror shows it, left to right."""
     return path * [1, -1, 1, -1, 1]
 
 
 def seen_from(path: Poses, here: Poses) -> Poses:
     """Poses as seen from a pose.
-
-    Args:
-        path: (..., 5).
-        here: (5,).
 
     Returns:
         (..., 5): metres forward, to the left and up, and the differences of yaw and pitch.
@@ -60,10 +52,6 @@ def seen_from(path: Poses, here: Poses) -> Poses:
 
 def angle_between(path: Poses, here: Poses) -> NDArray[np.float64]:
     """Angles between the directions of view.
-
-    Args:
-        path: (..., 5).
-        here: (5,).
 
     Returns:
         (...) radians.

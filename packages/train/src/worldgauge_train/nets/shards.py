@@ -13,50 +13,25 @@ _SHARD = re.compile(r"-\d{5}-of-\d{5}")
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that hold tensors: the one that is named, or its shards.
-
-    Args:
-        path: The file.
-
-    Raises:
-        DataError: An index names something else.
-    """
+    """The files that hold tensors: the one that is named, or its shards."""
     if path.exists() or not index_of(path).exists():
         return [path]
     return [path.with_name(name) for name in sorted(set(shards_of(path).values()))]
 
 
 def digest_of_weights(path: Path) -> str:
-    """Digest of the files that hold tensors.
-
-    Args:
-        path: The file, which may stand for its shards.
-
-    Raises:
-        DataError: A file is missing.
-    """
+    """Digest of the files that hold tensors."""
     digests = [digest_of_file(one) for one in files_of(path)]
     return digests[0] if len(digests) == 1 else sha256("\n".join(digests).encode()).hexdigest()
 
 
 def index_of(path: Path) -> Path:
-    """The index of shards that a file may be replaced by.
-
-    Args:
-        path: The file.
-    """
+    """The index of shards that a file may be replaced by."""
     return path.with_name(f"{path.name}.index.json")
 
 
 def shards_of(path: Path) -> dict[str, str]:
-    """Name of the file of each tensor, as the index tells it.
-
-    Args:
-        path: The file that the shards stand for.
-
-    Raises:
-        DataError: There is no index, or it names files elsewhere or of another kind.
-    """
+    """Name of the file of each tensor, as the index tells it."""
     told = read_json_object(index_of(path)).get("weight_map")
     if not isinstance(told, dict) or not told:
         raise DataError(f"{index_of(path)}: no weight_map of tensors and files")

@@ -113,40 +113,17 @@ class Adaptation:
         return self.frames
 
     def with_steps(self, clips: int) -> Adaptation:
-        """The recipe with the steps of its epochs.
-
-        Args:
-            clips: Clips that there are.
-        """
+        """The recipe with the steps of its epochs."""
         return self if self.steps else changed(self, {"steps": max(1, -(-self.epochs * clips // self.batch))})
 
 
 def named_adaptation(name: str) -> Adaptation:
-    """Read a recipe that comes with worldgauge, or one in a file.
-
-    Args:
-        name: Name, or path of a TOML file.
-
-    Raises:
-        UnknownNameError: There is no recipe or file of that name.
-        DataError: The file is no recipe.
-        UsageError: A value is out of range.
-    """
+    """Read a recipe that comes with worldgauge, or one in a file."""
     return read_recipe(name, Adaptation(), "recipes_adapt")
 
 
 def prompt_of(clip: TrainingClip, first: int, frames: int, kind: str) -> str:
-    """The words for a part of a clip.
-
-    Args:
-        clip: The clip.
-        first: Number of its first frame.
-        frames: How many.
-        kind: As `Adaptation.prompt`.
-
-    Raises:
-        UsageError: The clip has no such words.
-    """
+    """The words for a part of a clip."""
     if kind == "":
         return ""
     if kind == "text":
@@ -157,15 +134,7 @@ def prompt_of(clip: TrainingClip, first: int, frames: int, kind: str) -> str:
 
 
 def check_words(clips: Mapping[str, TrainingClip], kind: str) -> None:
-    """Check that all clips have words of a kind.
-
-    Args:
-        clips: The clips by id.
-        kind: As `Adaptation.prompt`.
-
-    Raises:
-        UsageError: One has none.
-    """
+    """Check that all clips have words of a kind."""
     for clip in clips.values():
         prompt_of(clip, 0, min(len(clip), 2), kind)
 
@@ -198,22 +167,14 @@ class Exported(NamedTuple):
 
 
 def plain_frames(n: int) -> list[int]:
-    """121 frames spread over all of n.
-
-    Raises:
-        UsageError: When there are fewer.
-    """
+    """121 frames spread over all of n."""
     if n < CLIP_FRAMES:
         raise UsageError(f"a plain clip needs {CLIP_FRAMES} frames, got {n}")
     return [int(frame) for frame in np.linspace(0, n - 1, CLIP_FRAMES)]
 
 
 def augmented_frames(n: int) -> list[list[int]]:
-    """Four clips of 121 frames, every second of n, from frames 0, 1, 2 and 3.
-
-    Raises:
-        UsageError: Under 244 frames.
-    """
+    """Four clips of 121 frames, every second of n, from frames 0, 1, 2 and 3."""
     least = STRIDE * (CLIP_FRAMES - 1) + OFFSETS
     if n < least:
         raise UsageError(f"augmented clips need {least} frames, got {n}")
@@ -224,16 +185,6 @@ def write_diffsynth(clips: Sequence[TrainingClip], out: Path, recipe: Adaptation
     """Write clips of 121 frames, metadata.csv with their paths and prompts, and the command that trains on them.
 
     Walks that are too short, cannot be read or have no words are left out.
-
-    Args:
-        clips: The walks.
-        out: Folder that is written.
-        recipe: Sizes and rates of the command, and the kind of prompt.
-        form: One of `FORMS`.
-
-    Raises:
-        UsageError: For another form, or where every walk is left out.
-        DataError: The folder cannot be written.
     """
     if form not in FORMS:
         raise UsageError(f"--write {form}: known are {', '.join(FORMS)}")
@@ -262,11 +213,7 @@ def write_diffsynth(clips: Sequence[TrainingClip], out: Path, recipe: Adaptation
 
 
 def command_of(recipe: Adaptation) -> str:
-    """The released command with the recipe's numbers; it runs in a clone of DiffSynth-Studio.
-
-    Args:
-        recipe: Size, frames, epochs, learning rate, rank and layers.
-    """
+    """The released command with the recipe's numbers; it runs in a clone of DiffSynth-Studio."""
     width, height = recipe.size
     base = "Wan-AI/Wan2.2-TI2V-5B"
     files = ("models_t5_umt5-xxl-enc-bf16.pth", "diffusion_pytorch_model*.safetensors", "Wan2.2_VAE.pth")

@@ -114,31 +114,7 @@ def adapt(
     deterministic: bool = False,
     progress: Callable[[Mark], None] = lambda mark: None,
 ) -> Path:
-    """Post-train a brought pipeline, or go on with it.
-
-    Args:
-        recipe: How; its steps are set.
-        material: The clips.
-        texts: The same clips by id, for their words.
-        base: Folder of the pipeline.
-        out: Folder of the adapter.
-        minutes: Stop after so long, with the state kept. None to go on to the end.
-        validation: What it is asked after a quarter, a half and all of the steps. None for nothing.
-        sinks: As for `loop.train`.
-        device: Where it is trained.
-        precision: "bfloat16" for networks and text encoder of the pipeline; what is trained is float32 in both.
-        deterministic: As for `loop.train`.
-        progress: Called now and then.
-
-    Returns:
-        The folder.
-
-    Raises:
-        RunError: Another process trains in that folder, or it holds another training.
-        DataError: The folder cannot be written, or the pipeline cannot be read.
-        UsageError: The recipe does not go with the pipeline or the clips.
-        MissingExtraError: diffusers or peft is not installed.
-    """
+    """Post-train a brought pipeline, or go on with it."""
     team = Team(device)
     team.own(recipe.parts)
     check_words(texts, recipe.prompt)
@@ -206,15 +182,7 @@ def _film(drawing: BroughtDrawing, asked: Asked) -> Frames:
 
 
 def check_fits(recipe: Adaptation, brought: Brought) -> None:
-    """Check that a pipeline takes clips of a recipe.
-
-    Args:
-        recipe: The recipe.
-        brought: The pipeline.
-
-    Raises:
-        UsageError: It takes other numbers of frames, or sides, or no words.
-    """
+    """Check that a pipeline takes clips of a recipe."""
     stride, multiple = brought.stride, brought.multiple
     name = type(brought.pipe).__name__
     if (recipe.frames - 1) % stride:

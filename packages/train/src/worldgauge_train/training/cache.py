@@ -25,15 +25,7 @@ from worldgauge_train.training.clip import UNKNOWN, DamagedClip, TrainingClip, c
 
 
 def check_disk(folder: Path, needed: Mapping[str, int]) -> None:
-    """Check that a disk has room.
-
-    Args:
-        folder: A folder on that disk, there or to be made.
-        needed: Bytes that are going to be written, by what they are for.
-
-    Raises:
-        DataError: It has not; the message says for what.
-    """
+    """Check that a disk has room."""
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     wanted, free = sum(needed.values()), shutil.disk_usage(there).free
     if free < wanted:
@@ -46,12 +38,6 @@ def one_writer(folder: Path) -> Iterator[None]:
     """Let one process at a time make what a folder of a cache lacks; others wait, and then find it made.
 
     Within it, it cannot be entered again for the same folder.
-
-    Args:
-        folder: The folder, there or to be made.
-
-    Raises:
-        DataError: The file of the lock, beside the folder, cannot be written, or its disk has no locks.
     """
     path = folder.with_name(f".{folder.name}.lock")
     try:
@@ -144,13 +130,6 @@ def cached_clips(
         told: As for `action_rows`.
         workers: Files that are decoded at once.
         progress: Called with the number of clips that are ready, and of all.
-
-    Returns:
-        The clips in order, and those that cannot be decoded.
-
-    Raises:
-        UsageError: There are no clips.
-        DataError: Too many clips cannot be decoded, or the folder cannot be written or has no room.
     """
     if not clips:
         raise UsageError("there are no clips to train on")
@@ -243,12 +222,7 @@ Look = Callable[[CachedClip, bool], NDArray[Any]]
 
 
 def as_pixels(clip: CachedClip, turned: bool) -> NDArray[Any]:
-    """Frames (T, H, W, 3) as they are; see `Look`.
-
-    Args:
-        clip: The clip.
-        turned: In the mirror.
-    """
+    """Frames (T, H, W, 3) as they are; see `Look`."""
     return clip.frames[:, :, ::-1] if turned else clip.frames
 
 
@@ -317,12 +291,7 @@ class Windows:
         return int(self._starts[-1])
 
     def batch(self, step: int, count: int) -> Batch:
-        """Draw the windows of a step: the same ones for the same seed and step.
-
-        Args:
-            step: Number of the step.
-            count: Windows.
-        """
+        """Draw the windows of a step: the same ones for the same seed and step."""
         rng = np.random.default_rng([self.seed, step])
         clips, starts = self.usable, self._starts
         frames, rows, fetched, relative, places = [], [], [], [], []

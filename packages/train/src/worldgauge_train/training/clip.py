@@ -26,14 +26,7 @@ _CARD = "README.md"
 
 
 def terms_of_world(world: WorldFacts | None) -> str:
-    """Terms of pictures of a world.
-
-    Args:
-        world: The world; None where only a recording exists.
-
-    Returns:
-        "none" for worlds that worldgauge draws, the terms of a data set of scans, or "unknown".
-    """
+    """Terms of pictures of a world."""
     if world is None:
         return UNKNOWN
     if world.name in _DRAWN:
@@ -48,14 +41,7 @@ def terms_of_world(world: WorldFacts | None) -> str:
 
 
 def terms_of_pipeline(folder: Path) -> str:
-    """Terms of a brought pipeline, as the head of its card tells them.
-
-    Args:
-        folder: Its folder, as it was downloaded.
-
-    Returns:
-        Such as "apache-2.0", or "unknown".
-    """
+    """Terms of a brought pipeline, as the head of its card tells them."""
     try:
         lines = (folder / _CARD).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except OSError:
@@ -72,11 +58,7 @@ def terms_of_pipeline(folder: Path) -> str:
 
 
 def terms_told(config: Mapping[str, Any]) -> list[str]:
-    """Under whose terms the pictures are that a checkpoint was trained on; older ones do not tell.
-
-    Args:
-        config: Content of its config.json.
-    """
+    """Under whose terms the pictures are that a checkpoint was trained on; older ones do not tell."""
     told = config.get(LICENCE)
     data = told.get("data") if isinstance(told, dict) else None
     return [str(one) for one in data] if isinstance(data, list) else [UNKNOWN]
@@ -130,15 +112,7 @@ class TrainingClip:
     def of_episode(
         cls, walk: Episode, source: str, split: Split, fingerprint: str, text: str | None = None
     ) -> TrainingClip:
-        """A clip of a recorded walk.
-
-        Args:
-            walk: The walk.
-            source: Name of the training source.
-            split: Split of its world.
-            fingerprint: Digest of all that was read.
-            text: What is seen or done.
-        """
+        """A clip of a recorded walk."""
         return cls(
             walk.id, source, split, fingerprint, walk.clip, walk.actions, walk.poses, walk.camera, text, walk.world
         )
@@ -147,11 +121,7 @@ class TrainingClip:
         return len(self.frames)
 
     def every(self, stride: int) -> TrainingClip:
-        """One frame in so many, for walks that are slow: actions of those between are taken together.
-
-        Args:
-            stride: Frames from one that is kept to the next.
-        """
+        """One frame in so many, for walks that are slow: actions of those between are taken together."""
         if stride == 1:
             return self
         numbers, fps = range(0, len(self), stride), self.frames.fps / stride
@@ -193,12 +163,7 @@ class DamagedClip(NamedTuple):
 
 
 def clip_or_damage(id: str, read: Callable[[], TrainingClip]) -> TrainingClip | DamagedClip:
-    """Read a clip; one whose files are damaged is told as such.
-
-    Args:
-        id: Source and name.
-        read: Reads it.
-    """
+    """Read a clip; one whose files are damaged is told as such."""
     try:
         return read()
     except DataError as error:
@@ -229,20 +194,7 @@ class FoundClips(NamedTuple):
 
 
 def read_clips(sources: Iterable[tuple[str, Path]], split: Split = "train") -> FoundClips:
-    """Read the clips of a split from folders. No frame is decoded.
-
-    Args:
-        sources: Names of training sources with a folder of each.
-        split: The split.
-
-    Returns:
-        The clips, source by source, in the order of the data.
-
-    Raises:
-        UsageError: A folder has no clip of the split.
-        UnknownNameError: A source or the split is not known.
-        DataError: A folder cannot be read, or too many of its clips.
-    """
+    """Read the clips of a split from folders. No frame is decoded."""
     if split not in get_args(Split):
         raise UnknownNameError("split", split, get_args(Split))
     found = FoundClips([], [])
@@ -262,30 +214,14 @@ def read_clips(sources: Iterable[tuple[str, Path]], split: Split = "train") -> F
 
 
 def drawn_clips(clips: Sequence[TrainingClip], count: int, seed: int) -> list[TrainingClip]:
-    """Draw clips; fewer are a part of more.
-
-    Args:
-        clips: The clips.
-        count: How many.
-        seed: Seed of the draw.
-
-    Returns:
-        The drawn ones, in their order.
-
-    Raises:
-        UsageError: There are not so many.
-    """
+    """Draw clips; fewer are a part of more."""
     if not 1 <= count <= len(clips):
         raise UsageError(f"{count} clips are asked for, there are {len(clips)}; leave --clips out for all")
     return [clips[number] for number in sorted(np.random.default_rng(seed).permutation(len(clips))[:count])]
 
 
 def check_damage(damaged: Sequence[DamagedClip], total: int, where: str) -> None:
-    """Check that few clips are left out.
-
-    Raises:
-        DataError: Names the first one.
-    """
+    """Check that few clips are left out."""
     if len(damaged) > MOST_DAMAGED * total:
         first = damaged[0]
         raise DataError(
@@ -294,16 +230,7 @@ def check_damage(damaged: Sequence[DamagedClip], total: int, where: str) -> None
 
 
 def splits_of(name: str, folder: Path) -> list[Split]:
-    """Splits of which a folder has clips, damaged ones too.
-
-    Args:
-        name: Name of a training source.
-        folder: The folder.
-
-    Raises:
-        UnknownNameError: The source is not known.
-        DataError: There is no such folder, or it cannot be read.
-    """
+    """Splits of which a folder has clips, damaged ones too."""
     read = training_sources.get(name)
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder")

@@ -14,14 +14,7 @@ from worldgauge.core.errors import DataError, UsageError
 
 @contextmanager
 def same_bytes(asked: bool) -> Iterator[None]:
-    """Let torch use operations of one order alone, which are slower. On a CPU, in one thread, all are.
-
-    Args:
-        asked: Whether that is asked for; otherwise nothing changes.
-
-    Raises:
-        DataError: There is no such operation for something that is computed.
-    """
+    """Let torch use operations of one order alone, which are slower. On a CPU, in one thread, all are."""
     if not asked:
         yield
         return
@@ -44,15 +37,7 @@ _TOLD = Path("/proc/meminfo")
 
 
 def check_memory(weights: int, device: str) -> None:
-    """Check that weights and what training keeps beside them fit; what a step computes comes on top and is not counted.
-
-    Args:
-        weights: Weights that this process holds.
-        device: Where they are trained.
-
-    Raises:
-        UsageError: They do not.
-    """
+    """Check that weights and what training keeps beside them fit; what a step computes comes on top."""
     free = _free(device)
     if free is not None and free < BYTES * weights:
         raise UsageError(

@@ -34,15 +34,6 @@ def trained_codec(codec: Codec, clips: Sequence[CachedClip] | None, recipe: Reci
     """Train a codec, or read it where it is ready.
 
     One clip in ten is not trained on, and judges it.
-
-    Args:
-        codec: The codec; its weights are changed, where they are.
-        clips: Clips with frames of the recipe's size. None for a codec that comes from a parent as it is.
-        recipe: Says for how many steps, and the seed.
-        path: File of its weights.
-
-    Raises:
-        DataError: It gives less than 30 dB, so that a network would learn its faults.
     """
     if clips is None:
         save_tensors(path, codec.state_dict())
@@ -74,14 +65,7 @@ def trained_codec(codec: Codec, clips: Sequence[CachedClip] | None, recipe: Reci
 
 
 def seconds_of_codec(codec: Codec, clips: Sequence[CachedClip], recipe: Recipe, tried: int = 3) -> float:
-    """Seconds that the training of a codec would take, from a few steps of a copy that is thrown away.
-
-    Args:
-        codec: The codec.
-        clips: As for `trained_codec`.
-        recipe: As for `trained_codec`.
-        tried: Steps that are timed, after one that is not.
-    """
+    """Seconds that the training of a codec would take, from a few steps of a copy that is thrown away."""
     copy, frames = deepcopy(codec).requires_grad_(True).train(), [clip.frames for clip in clips]
     optimiser, taken, rng = _optimiser(copy), [], np.random.default_rng([recipe.seed, 3])
     device = next(codec.parameters()).device
@@ -144,14 +128,7 @@ _AT_ONCE = 64
 
 
 def look_through(codec: Codec, clips: Collection[CachedClip], folder: Path | None, device: str) -> Look:
-    """How windows look at clips for a network that sees the planes of a codec.
-
-    Args:
-        codec: The codec, as it stays.
-        clips: Clips that are there throughout; others are drawn while training.
-        folder: Where the frames of those lie. None where they lie in memory.
-        device: Where clips are encoded.
-    """
+    """How windows look at clips for a network that sees the planes of a codec."""
     if isinstance(codec, Pixels):
         return as_pixels
     return Planes(codec, {clip.id for clip in clips}, folder, device)
@@ -187,12 +164,7 @@ class Planes:
         return self._mapped[key]
 
     def lacking(self, clips: Iterable[CachedClip], mirrors: bool) -> int:
-        """Bytes of planes that are not on disk yet and will be.
-
-        Args:
-            clips: The clips.
-            mirrors: Whether mirrored ones are needed, too.
-        """
+        """Bytes of planes that are not on disk yet and will be."""
         if self._folder is None:
             return 0
         ways = (False, True) if mirrors else (False,)
@@ -204,11 +176,7 @@ class Planes:
         )
 
     def keep(self, clips: Iterable[CachedClip]) -> None:
-        """Forget all other clips of which planes lie in memory.
-
-        Args:
-            clips: Clips that are there.
-        """
+        """Forget all other clips of which planes lie in memory."""
         ids = {clip.id for clip in clips}
         self._held = {key: planes for key, planes in self._held.items() if key[0] in ids}
 
@@ -239,12 +207,7 @@ class Planes:
 
 
 def bytes_of(codec: Codec, clips: Iterable[CachedClip]) -> int:
-    """Bytes of the planes of clips, as they are.
-
-    Args:
-        codec: The codec.
-        clips: The clips.
-    """
+    """Bytes of the planes of clips, as they are."""
     return sum(2 * codec.planes * one.frames[..., 0].size // codec.shrink**2 for one in clips)
 
 
@@ -253,12 +216,7 @@ def _file_of(folder: Path, clip: CachedClip, turned: bool) -> Path:
 
 
 def pixels_of(frames: NDArray[np.uint8], device: str) -> Tensor:
-    """Frames (..., H, W, 3) as (..., 3, H, W), -1 to 1.
-
-    Args:
-        frames: The frames.
-        device: Where to.
-    """
+    """Frames (..., H, W, 3) as (..., 3, H, W), -1 to 1."""
     return torch.from_numpy(np.ascontiguousarray(frames)).to(device).movedim(-1, -3).float() / 127.5 - 1
 
 

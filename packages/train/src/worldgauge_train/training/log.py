@@ -52,14 +52,7 @@ class Log:
         self._sinks = [_sink(name, folder) for name in sinks]
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Write a row; names that are no columns stand in the JSON lines alone.
-
-        Args:
-            row: Values by name, with "step".
-
-        Raises:
-            DataError: The disk refuses.
-        """
+        """Write a row; names that are no columns stand in the JSON lines alone."""
         told = {name: value for name, value in row.items() if value is not None}
         try:
             table = self._folder / TABLE
@@ -77,11 +70,7 @@ class Log:
             sink(int(row["step"]), numbers)
 
     def cut(self, step: int) -> None:
-        """Leave out what it says of steps after one, which are taken again.
-
-        Args:
-            step: The step.
-        """
+        """Leave out what it says of steps after one, which are taken again."""
         lines = self._folder / LINES
         if lines.exists():
             kept = [line for line in lines.read_text(encoding="utf-8").splitlines() if _step_of_line(line) <= step]
@@ -94,11 +83,7 @@ class Log:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """Rows of a log, from its JSON lines; a half one at the end is left out.
-
-    Args:
-        folder: Folder of the training.
-    """
+    """Rows of a log, from its JSON lines; a half one at the end is left out."""
     path = folder / LINES
     if not path.exists():
         return []
@@ -107,15 +92,7 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
 
 
 def check_sinks(names: Sequence[str]) -> None:
-    """Check that sinks are known and installed.
-
-    Args:
-        names: Their names.
-
-    Raises:
-        UnknownNameError: One is not known.
-        UsageError: The package of one is not installed.
-    """
+    """Check that sinks are known and installed."""
     for name in names:
         if name not in _PACKAGES:
             raise UnknownNameError("log", name, _PACKAGES)
@@ -163,17 +140,7 @@ MAX_HEADER = 64 * 2**20
 
 
 def inspected(folder: Path) -> dict[str, Any]:
-    """Read what a checkpoint says of itself.
-
-    Args:
-        folder: Folder of the checkpoint.
-
-    Returns:
-        "config", "tensors" (shape by name), "parameters", and "validation", the rows of the log that have one.
-
-    Raises:
-        DataError: There is no checkpoint, or a damaged one.
-    """
+    """Read what a checkpoint says of itself."""
     config = read_json_object(folder / CONFIG)
     if config.get("format") != FORMAT:
         raise DataError(f"{folder / CONFIG}: no checkpoint of 'worldgauge train' ({FORMAT})")
@@ -194,14 +161,7 @@ def inspected(folder: Path) -> dict[str, Any]:
 
 
 def tensor_shapes(path: Path) -> dict[str, list[int]]:
-    """Shapes in a safetensors file, from its header alone.
-
-    Args:
-        path: The file.
-
-    Raises:
-        DataError: It is no such file.
-    """
+    """Shapes in a safetensors file, from its header alone."""
     try:
         with open(path, "rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -218,11 +178,7 @@ def tensor_shapes(path: Path) -> dict[str, list[int]]:
 
 
 def sentences_of(found: Mapping[str, Any]) -> Iterator[str]:
-    """What a checkpoint says of itself, for a reader.
-
-    Args:
-        found: What `inspected` gave.
-    """
+    """What a checkpoint says of itself, for a reader."""
     config, recipe = found["config"], found["config"].get("recipe", {})
     size = "x".join(map(str, recipe.get("size", [])))
     done = f"{config.get('steps_done', 0)} of {recipe.get('steps')} steps, {config.get('seconds', 0):.0f} s"
@@ -278,20 +234,7 @@ DRAWINGS = (
 
 
 def write_learning_curve(folder: Path, out: Path, command: str = "") -> Path:
-    """Write the page of a checkpoint's log, and each drawing beside it as .svg.
-
-    Args:
-        folder: Folder of the checkpoint.
-        out: File of the page, .html.
-        command: Command that makes it again.
-
-    Returns:
-        Its path.
-
-    Raises:
-        DataError: There is no checkpoint, or its log holds nothing to draw.
-        RunError: The page cannot be written.
-    """
+    """Write the page of a checkpoint's log, and each drawing beside it as .svg."""
     found, rows = inspected(folder), read_log(folder)
     figures = [figure for place, one in enumerate(DRAWINGS) if (figure := _figure(place, one, rows)) is not None]
     if not figures:

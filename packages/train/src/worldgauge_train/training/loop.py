@@ -87,15 +87,6 @@ def train(
         shard_mb: Keep the weights in files of at most so many MiB. None for one file.
         deterministic: To the same bytes on GPUs, too, at a price.
         progress: Called now and then.
-
-    Returns:
-        The folder.
-
-    Raises:
-        RunError: Another process trains in that folder, or it holds another training.
-        DataError: The folder cannot be written, or losses are not finite ten times in a row.
-        UsageError: No clip is as long as a window, or the stage needs another parent.
-        UnknownNameError: The stage, architecture, memory or codec is not known.
     """
     kind, memory, team = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched), Team(device, spreads)
     team.own(recipe.parts)
@@ -159,16 +150,6 @@ def plan_training(
     """Say what stages of a training would be, from a few steps of each that are thrown away. Nothing is written.
 
     Each begins from what those steps made of the one before, and a codec that learns is taken as it begins.
-
-    Args:
-        recipes: Recipes of the stages, in order.
-        material: As for `train`.
-        parent: As for `train`.
-        device: As for `train`.
-        precision: As for `train`.
-
-    Raises:
-        UsageError: As for `train`.
     """
     start = read_parent(recipes[0], stages.get(recipes[0].stage), parent)
     plans = []
@@ -266,11 +247,7 @@ def _timed(done: Callable[[], Any]) -> float:
 
 
 def check_device(device: str) -> None:
-    """Check that a device is there.
-
-    Raises:
-        UsageError: It is not; the message names those that are.
-    """
+    """Check that a device is there."""
     there = ["cpu", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))]
     if device != "cpu" and (device if ":" in device else f"{device}:0") not in there:
         raise UsageError(f"device '{device}' is not there; here are: {', '.join(there)}")

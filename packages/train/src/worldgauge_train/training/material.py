@@ -56,12 +56,7 @@ class SourceProof(NamedTuple):
 
 
 def proof_of(clips: Sequence[CachedClip], split: Split = "train") -> list[SourceProof]:
-    """Tell what clips were trained on, a row a source.
-
-    Args:
-        clips: All clips of a training.
-        split: Their split.
-    """
+    """Tell what clips were trained on, a row a source."""
     found = []
     for source in sorted({clip.source for clip in clips}):
         own = [clip for clip in clips if clip.source == source]
@@ -73,25 +68,13 @@ def proof_of(clips: Sequence[CachedClip], split: Split = "train") -> list[Source
 
 
 def proof_of_walks(text: str, clips: int, frames: int, scenes: Collection[str]) -> SourceProof:
-    """Tell what walks were drawn and trained on.
-
-    Args:
-        text: The source with its settings.
-        clips: Clips so far.
-        frames: Their frames.
-        scenes: Digests of their worlds so far.
-    """
+    """Tell what walks were drawn and trained on."""
     known = sorted(scenes)
     return SourceProof(text, "train", clips, frames, known, 0, _digest(known), [FREE], drawn=True)
 
 
 def same_data(before: Any, now: Sequence[SourceProof]) -> bool:
-    """Whether a checkpoint was trained on the same data; of walks that are drawn, only what they are is compared.
-
-    Args:
-        before: "data" of its config.json.
-        now: What is to be trained on.
-    """
+    """Whether a checkpoint was trained on the same data; of walks that are drawn, only what they are is compared."""
     if not isinstance(before, list) or not all(isinstance(row, dict) for row in before):
         return False
     return [_compared(row) for row in before] == [_compared(one._asdict()) for one in now]
@@ -100,17 +83,7 @@ def same_data(before: Any, now: Sequence[SourceProof]) -> bool:
 def check_apart(
     trained: Sequence[CachedClip], validated: Sequence[CachedClip], what: str, before: Collection[str] = ()
 ) -> None:
-    """Check that no scene is trained and validated on.
-
-    Args:
-        trained: Clips to train on.
-        validated: Clips to validate with.
-        what: Name of the latter, for messages.
-        before: Digests of scenes that the checkpoint was trained on that training begins from.
-
-    Raises:
-        UsageError: Some scenes are.
-    """
+    """Check that no scene is trained and validated on."""
     known = {clip.scene for clip in trained if clip.scene is not None}
     asked = {clip.scene for clip in validated}
     for shared, how in ((asked & known, "are also trained on"), (asked & {*before}, "were trained on before")):
@@ -184,21 +157,11 @@ class Material:
     damaged: Sequence[DamagedClip] = ()
 
     def clips_at(self, step: int, progress: Tell = lambda done, total: None) -> list[CachedClip]:
-        """The clips that windows of a step are cut from.
-
-        Args:
-            step: Number of the step.
-            progress: As for `WalkRing.clips_at`.
-        """
+        """The clips that windows of a step are cut from."""
         return [*self.clips, *(self.ring.clips_at(step, progress) if self.ring is not None else ())]
 
     def proof(self, step: int = 0, drawn_scenes: Iterable[str] = ()) -> list[SourceProof]:
-        """What was trained on after some steps.
-
-        Args:
-            step: Steps done.
-            drawn_scenes: Digests of all worlds that were drawn.
-        """
+        """What was trained on after some steps."""
         found = proof_of(self.clips)
         if self.ring is not None:
             count = self.ring.drawn_by(max(step - 1, 0)) if step else 0
@@ -264,21 +227,7 @@ def read_material(
     workers: int = 1,
     progress: Tell = lambda done, total: None,
 ) -> Material:
-    """Read what is to be trained on; frames that are not cached at the recipe's size are decoded.
-
-    Args:
-        sources: Names of training sources with a folder of each.
-        recipe: The recipe.
-        cache: Folder of all caches.
-        walks: Walks that are drawn while training, such as "walks?families=urban".
-        clips: Train on so many, drawn by the recipe's seed; fewer are a part of more. None for all.
-        workers: Files that are decoded, and worlds that are drawn, at once.
-        progress: Called with the number of clips that are ready, and of all.
-
-    Raises:
-        UsageError: There are no training clips, fewer than asked for, or their actions or rates differ.
-        DataError: A folder or too many clips cannot be read.
-    """
+    """Read what is to be trained on; frames that are not cached at the recipe's size are decoded."""
     ring = None
     if walks is not None:
         _check_stride(recipe)
@@ -343,20 +292,7 @@ def read_validation(
     seed: int = 0,
     allow_test: bool = False,
 ) -> Validated:
-    """Read clips to validate with: of the split "val", else of "train". Test scenes are only looked at when asked.
-
-    Args:
-        source: Name of a training source with a folder, or walks.
-        recipe: The recipe.
-        cache: Folder of all caches.
-        count: Clips, spread evenly over what there is.
-        seed: Seed of walks.
-        allow_test: Take clips of the split "test" where there are none of "val".
-
-    Raises:
-        UsageError: The folder has no clips, or of the split "test" alone.
-        DataError: It cannot be read.
-    """
+    """Read clips to validate with: of the split "val", else of "train". Test scenes are only looked at when asked."""
     if isinstance(source, str):
         _check_stride(recipe)
         ring = WalkRing(source, seed, recipe.size, recipe.told, 0, split="val")

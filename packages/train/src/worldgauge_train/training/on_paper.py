@@ -46,16 +46,7 @@ class PaperPlan:
 
 
 def plan_adaptation(recipe: Adaptation, folder: Path) -> PaperPlan:
-    """Say what a training would take. The networks are built on the device "meta", without their numbers.
-
-    Args:
-        recipe: How it is post-trained; its steps are set.
-        folder: Folder of the pipeline, of which only descriptions (.json) are needed.
-
-    Raises:
-        DataError: They describe no network.
-        UsageError: Pipelines of that class are not known here.
-    """
+    """Say what a training would take. The networks are built on the device "meta", without their numbers."""
     modules = kind_of(folder).modules
     nets = networks_on_paper(folder)
     count = sum(one.numel() for net in nets.values() for one in net.parameters())
@@ -67,14 +58,7 @@ def plan_adaptation(recipe: Adaptation, folder: Path) -> PaperPlan:
 
 
 def networks_on_paper(folder: Path) -> dict[str, Any]:
-    """The networks of a pipeline on the device "meta": shapes without numbers.
-
-    Args:
-        folder: Its folder.
-
-    Raises:
-        DataError: It describes no network.
-    """
+    """The networks of a pipeline on the device "meta": shapes without numbers."""
     import diffusers
 
     index, found = read_json_object(folder / INDEX), {}

@@ -26,17 +26,7 @@ TEACHER = "teacher.safetensors"
 
 
 def read_parent(recipe: Recipe, stage: type[Stage], folder: Path | None) -> Parent | None:
-    """Read the checkpoint that a stage begins from, if it may.
-
-    Args:
-        recipe: What is trained.
-        stage: Its stage.
-        folder: Folder of the checkpoint. None for none.
-
-    Raises:
-        UsageError: The stage needs one, or one of another stage or codec.
-        DataError: The folder holds no checkpoint, or a damaged one.
-    """
+    """Read the checkpoint that a stage begins from, if it may."""
     config = _config(recipe, stage, folder)
     if folder is None or config is None:
         return None
@@ -56,17 +46,7 @@ def read_parent(recipe: Recipe, stage: type[Stage], folder: Path | None) -> Pare
 
 
 def check_order(recipes: Sequence[Recipe], folder: Path | None) -> None:
-    """Check that stages can begin from what is there, and each from the one before, before anything is read or trained.
-
-    Args:
-        recipes: A recipe for each stage.
-        folder: Folder of the checkpoint that the first begins from. None for none.
-
-    Raises:
-        UsageError: One cannot.
-        UnknownNameError: A stage is not known.
-        DataError: The folder holds no finished checkpoint; its weights are not looked at.
-    """
+    """Check that stages can begin from what is there, and each from the one before, before anything is read."""
     kinds = [stages.get(one.stage) for one in recipes]
     _config(recipes[0], kinds[0], folder)
     for (before, _), (one, kind) in pairwise(zip(recipes, kinds, strict=True)):
@@ -74,38 +54,19 @@ def check_order(recipes: Sequence[Recipe], folder: Path | None) -> None:
 
 
 def licence_of(terms: Iterable[str], base: str | None) -> dict[str, Any]:
-    """What a checkpoint tells of terms, as an entry of its config.json.
-
-    Args:
-        terms: Those of all pictures.
-        base: Those of the brought weights that it began from. None where it began from none.
-    """
+    """What a checkpoint tells of terms, as an entry of its config.json."""
     return {LICENCE: {"data": sorted({*terms}), "base": base}}
 
 
 def made_by(device: str, precision: str, processes: int = 1) -> dict[str, Any]:
-    """What a checkpoint tells of where and by what it was made, as entries of its config.json.
-
-    Args:
-        device: Where it was trained last.
-        precision: In what.
-        processes: How many trained it.
-    """
+    """What a checkpoint tells of where and by what it was made, as entries of its config.json."""
     names = ("worldgauge", "torch", "numpy", "safetensors", *(("accelerate",) if processes > 1 else ()))
     found = {name: version(name) for name in names}
     return {"device": device, "precision": precision, "threads": torch.get_num_threads(), "versions": found}
 
 
 def last_validation(rows: Sequence[Mapping[str, Any]], what: str) -> dict[str, Any] | None:
-    """What a checkpoint tells of its last validation.
-
-    Args:
-        rows: Rows of its log.
-        what: What it was validated on.
-
-    Returns:
-        The numbers by name, with "step" and "on". None where there was none.
-    """
+    """What a checkpoint tells of its last validation."""
     row = next((one for one in reversed(rows) if "mse_1s" in one), None)
     if row is None:
         return None
@@ -113,16 +74,7 @@ def last_validation(rows: Sequence[Mapping[str, Any]], what: str) -> dict[str, A
 
 
 def check_precision(out: Path, before: Mapping[str, Any], precision: str) -> None:
-    """Check that a training goes on in the precision that it began in.
-
-    Args:
-        out: Its folder.
-        before: Its config.json; older ones tell no precision.
-        precision: In what it is to go on.
-
-    Raises:
-        RunError: It began in another.
-    """
+    """Check that a training goes on in the precision that it began in."""
     if before.get("precision", precision) != precision:
         raise RunError(f"{out} holds a training in {before['precision']}, not {precision}; take another folder")
 

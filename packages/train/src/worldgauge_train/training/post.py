@@ -17,16 +17,7 @@ STAGES = ("regress", "teacher", "causal")
 
 
 def base_recipe(config: Mapping[str, Any], where: str) -> Recipe:
-    """Recipe of a checkpoint that is to be trained on, with a tenth of its learning rate.
-
-    Args:
-        config: Content of its config.json.
-        where: Its name in messages.
-
-    Raises:
-        DataError: It tells no recipe.
-        UsageError: It is of a stage that cannot be gone on with.
-    """
+    """Recipe of a checkpoint that is to be trained on, with a tenth of its learning rate."""
     told = config.get("recipe")
     if not isinstance(told, dict):
         raise DataError(f"{where}: no checkpoint of 'worldgauge train'")
@@ -39,12 +30,7 @@ def base_recipe(config: Mapping[str, Any], where: str) -> Recipe:
 
 
 def one_epoch(recipe: Recipe, clips: Sequence[CachedClip]) -> Recipe:
-    """Set the steps so that as many frames are learned as clips have, each drawn once on average.
-
-    Args:
-        recipe: The recipe.
-        clips: The clips.
-    """
+    """Set the steps so that as many frames are learned as clips have, each drawn once on average."""
     frames = sum(max(0, len(clip) - recipe.past) for clip in clips if len(clip) >= recipe.length)
     steps = max(1, math.ceil(frames / (recipe.batch * recipe.drawn * recipe.frames)))
     return changed(recipe, {"steps": steps, "warm_up": min(recipe.warm_up, steps // 10)})

@@ -125,11 +125,7 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check all values.
-
-        Raises:
-            UsageError: A value is out of range.
-        """
+        """Check all values."""
         for name, fine, rule in (
             ("head", self.head in get_args(Head), f"one of {', '.join(get_args(Head))}"),
             ("init", self.init in get_args(Init), f"one of {', '.join(get_args(Init))}"),
@@ -179,33 +175,12 @@ class Recipe:
 
 
 def named_recipe(name: str, stage: str = "") -> Recipe:
-    """Read a recipe that comes with worldgauge, or one in a file.
-
-    Args:
-        name: Name, or path of a TOML file.
-        stage: Another stage than the recipe's; keys in a table of its name hold in place of the others.
-
-    Raises:
-        UnknownNameError: There is no recipe or file of that name.
-        DataError: The file is no recipe.
-    """
+    """Read a recipe that comes with worldgauge, or one in a file."""
     return read_recipe(name, Recipe(), "recipes", stage)
 
 
 def read_recipe(name: str, usual: R, folder: str, stage: str = "") -> R:
-    """Read a recipe of some kind, that comes with worldgauge or lies in a file.
-
-    Args:
-        name: Name, or path of a TOML file.
-        usual: A recipe whose values hold where none is given.
-        folder: Where those lie that come with worldgauge.
-        stage: As for `named_recipe`.
-
-    Raises:
-        UnknownNameError: There is no recipe or file of that name.
-        DataError: The file is no recipe.
-        UsageError: A value is out of range.
-    """
+    """Read a recipe of some kind, that comes with worldgauge or lies in a file."""
     if name.endswith(".toml"):
         return recipe_of_text(read_text(Path(name)), name, stage, usual)
     own = {
@@ -219,18 +194,7 @@ def read_recipe(name: str, usual: R, folder: str, stage: str = "") -> R:
 
 
 def recipe_of_text(text: str, where: str, stage: str, usual: R) -> R:
-    """Read a recipe from TOML.
-
-    Args:
-        text: The TOML.
-        where: Its name in messages.
-        stage: Another stage than the recipe's; keys in a table of its name hold in place of the others.
-        usual: A recipe whose values hold where none is given.
-
-    Raises:
-        DataError: It is no TOML, or holds other keys.
-        UsageError: A value is out of range.
-    """
+    """Read a recipe from TOML."""
     try:
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -245,16 +209,7 @@ def recipe_of_text(text: str, where: str, stage: str, usual: R) -> R:
 
 
 def changed(recipe: R, values: Mapping[str, Any], where: str = "recipe") -> R:
-    """Change keys of a recipe.
-
-    Args:
-        recipe: The recipe.
-        values: New values by name; text is read as TOML would.
-        where: Where they stand, for messages.
-
-    Raises:
-        UsageError: A key is not known, or a value out of range.
-    """
+    """Change keys of a recipe."""
     known = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
     made = {}
     for name, value in values.items():

@@ -20,13 +20,7 @@ _SHOWN, _ENLARGED = 4, 3
 
 
 def rollout_of(stage: Stage, average: dict[str, torch.Tensor], drawing: Drawing) -> Rollout:
-    """Draw with the average of the weights, as the checkpoint will.
-
-    Args:
-        stage: The stage.
-        average: Running average of the weights.
-        drawing: How the network is asked; its network is replaced.
-    """
+    """Draw with the average of the weights, as the checkpoint will."""
     own = stage.net
     with torch.device("meta"):  # a network whose weights are spread cannot be copied
         net = architectures.get(stage.recipe.architecture)(own.shape)
@@ -42,15 +36,7 @@ def rollout_of(stage: Stage, average: dict[str, torch.Tensor], drawing: Drawing)
 
 
 def drawing_of(stage: Stage, codec: object, most: int, device: str, precision: str) -> Drawing:
-    """How the network of a stage is asked.
-
-    Args:
-        stage: The stage.
-        codec: Its codec.
-        most: Frames of the past that it takes in; 0 for all.
-        device: Where it runs.
-        precision: "float32" or "bfloat16".
-    """
+    """How the network of a stage is asked."""
     steps = 0 if stage.at_once else stage.recipe.denoising_steps
     return Drawing(stage.net, Sampling(steps), codec, most, device, precision == "bfloat16")  # type: ignore[arg-type]
 
@@ -63,9 +49,6 @@ def write_film(path: Path, truths: Sequence[FrameArray], drawn: Sequence[FrameAr
         truths: (n, H, W, 3) each.
         drawn: The same of the model.
         fps: Frames a second.
-
-    Returns:
-        Whether it was written; without a video library there is none.
     """
     try:
         from worldgauge.core.video import Writer

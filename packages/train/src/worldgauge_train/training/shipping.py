@@ -20,16 +20,7 @@ FREE = ("batch", "steps", "learning_rate", "warm_up", "decay", "clip_norm", "ave
 
 
 def pack(folder: Path, out: Path) -> None:
-    """Write the weights of a checkpoint as float16, and what they were trained on.
-
-    Args:
-        folder: A checkpoint of the recipe `tiny`.
-        out: The file.
-
-    Raises:
-        UsageError: The checkpoint is of another recipe.
-        DataError: It is damaged.
-    """
+    """Write the weights of a checkpoint as float16, and what they were trained on."""
     from worldgauge_train.nets.drawing import CONFIG, open_drawing
 
     config = read_json_object(folder / CONFIG)

@@ -104,77 +104,35 @@ class Stage:
         raise NotImplementedError
 
     def prepare(self, windows: Windowed, out: Path) -> None:
-        """Make what is needed before the first step, once; the folder may hold it already.
-
-        Args:
-            windows: Draws windows.
-            out: Folder of the training.
-        """
+        """Make what is needed before the first step, once; the folder may hold it already."""
 
     def losses(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
-        """Losses of a step.
-
-        Args:
-            window: The windows of the step.
-            step: Its number.
-            generator: Source of chance, on the CPU.
-
-        Returns:
-            (n,) losses, whose mean is gone down.
-        """
+        """Losses of a step."""
         guess, wanted, t = self.net.supervised(window, self.noising, self.recipe.own, generator)
         self.drawn_at = t
         return level_loss(guess, wanted, t)
 
     def before_step(self, step: int) -> None:
-        """What is done once before the losses of a step, outside of all gradients.
-
-        Args:
-            step: Its number.
-        """
+        """What is done once before the losses of a step, outside of all gradients."""
 
     def is_watched(self, step: int) -> bool:
         """Whether the loss of a step belongs to the series whose sudden rise means that the step is left out."""
         return True
 
     def updates(self, step: int) -> int | None:
-        """Updates of what is kept before a step.
-
-        Args:
-            step: Its number.
-
-        Returns:
-            Their number, by which the average of the weights grows long. None where the step updates something beside.
-        """
+        """Updates of what is kept before a step."""
         return step
 
     def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
-        """Look at what came of it after a step.
-
-        Args:
-            step: Steps done.
-            average: Running average of the weights; it may be spread over processes.
-
-        Returns:
-            Why training must stop. None to go on.
-        """
+        """Look at what came of it after a step."""
         return None
 
     def share(self, step: int, spent: float) -> float:
-        """Share of the learning rate.
-
-        Args:
-            step: Steps done.
-            spent: Share of the time that is over.
-        """
+        """Share of the learning rate."""
         return late_share(step, self.recipe.steps, self.recipe.warm_up, spent)
 
     def kept(self, average: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Weights for the checkpoint.
-
-        Args:
-            average: Running average of the weights.
-        """
+        """Weights for the checkpoint."""
         return average
 
     @property
@@ -212,15 +170,7 @@ stages: Registry[type[Stage]] = Registry("stage", "worldgauge_train.training.sta
 
 
 def adopt(net: nn.Module, parent: nn.Module) -> None:
-    """Take over weights.
-
-    Args:
-        net: The network.
-        parent: Another one with tensors of the same names and shapes.
-
-    Raises:
-        UsageError: They differ; the message names the first.
-    """
+    """Take over weights."""
     own, other = net.state_dict(), parent.state_dict()
     for name in sorted(own.keys() | other.keys()):
         mine, theirs = own.get(name), other.get(name)
@@ -331,17 +281,7 @@ class Init(Stage):
 
 
 def ways_of(teacher: Network, window: Window, recipe: Recipe, generator: torch.Generator) -> Tensor:
-    """Follow a teacher down from noise for all steps of windows, each from the true ones before it.
-
-    Args:
-        teacher: The teacher.
-        window: The windows.
-        recipe: Says at how many levels the ways are kept.
-        generator: Source of the noise.
-
-    Returns:
-        (n + 1, B, S, K, P, H, W): at each of the student's levels, and where the ways end.
-    """
+    """Follow a teacher down from noise for all steps of windows, each from the true ones before it."""
     kept = recipe.denoising_steps
     levels = sampling_levels(kept * -(-LEVELS // kept))
     every = (len(levels) - 1) // kept
@@ -359,10 +299,6 @@ def ways_of(teacher: Network, window: Window, recipe: Recipe, generator: torch.G
 
 def steps_of(window: Window, net: Network) -> Tensor:
     """The steps of windows after their past.
-
-    Args:
-        window: The windows.
-        net: A network of their shape.
 
     Returns:
         (B, S, K, P, H, W).

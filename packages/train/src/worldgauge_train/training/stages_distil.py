@@ -217,13 +217,6 @@ def rolled(
 
     Gradients go through one denoising step, the same for all steps of the rollout; what is gone on from has none.
 
-    Args:
-        net: The network.
-        window: The windows; their past is begun from, and memories fetch what they hold.
-        levels: Levels from 1 down to 0.
-        generator: Source of chance, on the CPU.
-        number: Which denoising step is the last, from 0. None: a random one.
-
     Returns:
         (B, S, K, P, H, W).
     """
@@ -261,9 +254,6 @@ def matching_loss(drawn: Tensor, fake: Tensor, real: Tensor) -> Tensor:
         drawn: (B, ...) frames of the student, with gradients.
         fake: What the critic guesses from them at a level of noise.
         real: What the teacher guesses.
-
-    Returns:
-        (B,): half the squared norm of g = (fake - real) / mean |drawn - real|, a mean over all numbers.
     """
     with torch.no_grad():
         scale = (drawn - real).abs().flatten(1).mean(1).clamp(min=1e-6)

@@ -78,13 +78,6 @@ class TrainingState:
         """Write the state in one step: weights and moments as safetensors, the rest as JSON.
 
         What is spread over processes is gathered, so any number of them can go on with it.
-
-        Args:
-            folder: Folder of the training.
-            writes: Whether this process is the one that writes.
-
-        Raises:
-            DataError: It cannot be written; what was there before stays.
         """
         tensors = gathered_all(self._tensors(), kept=writes)
         if not writes:
@@ -97,29 +90,12 @@ class TrainingState:
                 old.unlink(missing_ok=True)
 
     def check_room(self, folder: Path) -> None:
-        """Check that the disk has room for two states, the old one and the new one that takes its place.
-
-        Args:
-            folder: Folder of the training.
-
-        Raises:
-            DataError: It has not.
-        """
+        """Check that the disk has room for two states, the old one and the new one that takes its place."""
         needed = sum(tensor.numel() * tensor.element_size() for tensor in self._tensors().values())
         check_disk(folder, {"two states": 2 * needed})
 
     def load(self, folder: Path) -> bool:
-        """Go on from a state.
-
-        Args:
-            folder: Folder of the training.
-
-        Returns:
-            Whether there was one.
-
-        Raises:
-            DataError: It is damaged, or of another network.
-        """
+        """Go on from a state."""
         if not is_kept(folder):
             return False
         path = folder / STATE / _COUNTERS
@@ -187,15 +163,7 @@ def begin_state(
     besides: Mapping[Any, float] | None = None,
     optimizer: str = "adamw",
 ) -> TrainingState:
-    """The state before the first step.
-
-    Args:
-        net: The network, or another thing with weights that are trained.
-        recipe: Says learning rate, decay and seed.
-        betas: Of AdamW.
-        besides: Other networks that are trained, with their learning rates as shares of the recipe's.
-        optimizer: "muon" trains matrices by Muon, the rest by AdamW as "adamw" does all.
-    """
+    """The state before the first step."""
     trained = [(list(net.parameters()), 1.0)]
     trained += [(list(other.parameters()), scale) for other, scale in (besides or {}).items()]
     made: Optimiser
@@ -252,14 +220,6 @@ def claimed(out: Path, *made: str) -> Iterator[None]:
 
     A new training that fails before its first state is kept leaves the folder to another: its config.json is removed,
     with all that it made and another would take for its own.
-
-    Args:
-        out: The folder, made where it is not there.
-        made: Names of files that a training makes before its first state, besides config.json and the log.
-
-    Raises:
-        RunError: Another process trains in it; the message says which.
-        DataError: It cannot be written.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)

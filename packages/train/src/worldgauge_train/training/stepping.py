@@ -162,20 +162,7 @@ def go_on(
     minutes: float | None,
     final: bool,
 ) -> None:
-    """Take the steps that are left, and keep the state.
-
-    Args:
-        out: Folder of the training.
-        state: The state.
-        stepping: How steps are taken.
-        log: The log, in the process that writes.
-        hooks: What is done beside.
-        minutes: Stop after so long. None to go on to the end.
-        final: Let the learning rate fall over the last half of the minutes.
-
-    Raises:
-        DataError: The folder cannot be written, has no room, or losses are not finite ten times in a row.
-    """
+    """Take the steps that are left, and keep the state."""
     learned, recipe, team = stepping.learned, stepping.learned.recipe, stepping.team
     if team.is_first:
         state.check_room(out)
@@ -225,14 +212,7 @@ def go_on(
 
 
 def late_share(step: int, steps: int, warm_up: int, spent: float = 0.0) -> float:
-    """Share of the learning rate: a ramp, a plateau, a cosine to 2 % over the last half of the steps or the time.
-
-    Args:
-        step: Steps done.
-        steps: Steps in all.
-        warm_up: Steps of the ramp.
-        spent: Share of the time that is over.
-    """
+    """Share of the learning rate: a ramp, a plateau, a cosine to 2 % over the last half of the steps or the time."""
     ramp = min(1.0, (step + 1) / max(warm_up, 1))
     late = max(0.0, 2 * step / steps - 1, 2 * spent - 1)
     return ramp * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * late)))

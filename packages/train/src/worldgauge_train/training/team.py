@@ -22,12 +22,6 @@ def spread(whole: nn.Module, pieces: Sequence[nn.Module], count: int, device: st
     """Leave each process a part of all weights of a module, in place.
 
     Optimisers and averages that are made afterwards hold such parts too, and gradients are means over the processes.
-
-    Args:
-        whole: The module. Its weights outside the pieces are gathered while its `forward` runs.
-        pieces: Modules in it that are gathered one at a time, while theirs runs.
-        count: Processes.
-        device: "cpu" or "cuda".
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -41,22 +35,13 @@ def spread(whole: nn.Module, pieces: Sequence[nn.Module], count: int, device: st
 
 
 def gathered(tensor: Tensor) -> Tensor:
-    """A tensor with the parts of all processes, which have to ask for it alike. One that is not spread is itself.
-
-    Args:
-        tensor: The tensor, or this process's part of it.
-    """
+    """A tensor with the parts of all processes, which have to ask for it alike. One that is not spread is itself."""
     whole: Tensor = tensor.full_tensor() if _is_part(tensor) else tensor
     return whole
 
 
 def gathered_all(tensors: Mapping[str, Tensor], *, kept: bool = True) -> dict[str, Tensor]:
-    """Tensors with the parts of all processes, one after another, on the CPU where they were spread.
-
-    Args:
-        tensors: Tensors by name, of the same names in all processes.
-        kept: Whether this process wants them; one that does not takes part and gets nothing.
-    """
+    """Tensors with the parts of all processes, one after another, on the CPU where they were spread."""
     found = {}
     for name, tensor in tensors.items():
         whole = gathered(tensor)
@@ -66,12 +51,7 @@ def gathered_all(tensors: Mapping[str, Tensor], *, kept: bool = True) -> dict[st
 
 
 def parted(whole: Tensor, like: Tensor) -> Tensor:
-    """This process's part of a tensor, on the device of another one that is spread like it; all of it if that is not.
-
-    Args:
-        whole: The tensor, the same in all processes.
-        like: A tensor of its shape.
-    """
+    """This process's part of a tensor, on the device of `like`, which is spread the same way; else all of it."""
     if not _is_part(like):
         return whole.to(like.device)
     from torch.distributed.tensor import distribute_tensor
@@ -128,14 +108,7 @@ class Team:
         return self.number == 0
 
     def own(self, parts: int) -> range:
-        """The parts of a batch that this process takes.
-
-        Args:
-            parts: Parts in all.
-
-        Raises:
-            UsageError: The processes cannot share them evenly.
-        """
+        """The parts of a batch that this process takes."""
         if parts % self.count:
             fitting = self.count * -(-parts // self.count)
             raise UsageError(
@@ -147,10 +120,6 @@ class Team:
         """A module whose gradients are means over the processes.
 
         An optimiser is made afterwards: where weights are spread, others take their place.
-
-        Args:
-            module: The module.
-            pieces: Modules in it that may be gathered one at a time, where weights are spread.
         """
         if self._accelerator is None:
             return module
@@ -162,11 +131,7 @@ class Team:
         return module
 
     def backward(self, loss: Tensor) -> None:
-        """Go down a loss.
-
-        Args:
-            loss: The loss.
-        """
+        """Go down a loss."""
         if self._accelerator is None:
             loss.backward()
         else:
@@ -175,20 +140,12 @@ class Team:
     def apart(self, module: Any, *, is_last: bool) -> AbstractContextManager[Any]:
         """Context of a part of a step, forward and back: gradients are exchanged in the last one, or, of weights that
         are spread, in each, so that no process holds them whole.
-
-        Args:
-            module: What `prepared` gave.
-            is_last: Whether this is the last part of this process.
         """
         is_alone = self._accelerator is None or self._is_spread or is_last
         return nullcontext() if is_alone else self._accelerator.no_sync(module)
 
     def gathered(self, values: Sequence[float]) -> list[float]:
-        """Numbers of all processes, those of the first one first.
-
-        Args:
-            values: As many in each process.
-        """
+        """Numbers of all processes, those of the first one first."""
         if self._accelerator is None:
             return list(values)
         told = torch.tensor(values, dtype=torch.float64, device=self.device)
@@ -196,11 +153,7 @@ class Team:
         return found
 
     def agreed(self, values: Sequence[float]) -> list[float]:
-        """Numbers of the first process.
-
-        Args:
-            values: As many in each process.
-        """
+        """Numbers of the first process."""
         return self.gathered(values)[: len(values)]
 
     @contextmanager

@@ -115,14 +115,7 @@ class Validation:
         return [np.array(one.frames[self.shown : self.length]) for one in self.clips]
 
     def measure(self, rollout: Rollout) -> tuple[dict[str, float | None], list[FrameArray]]:
-        """Ask a model, and measure what it draws.
-
-        Args:
-            rollout: The model.
-
-        Returns:
-            The numbers of COLUMNS, and what was drawn.
-        """
+        """Ask a model, and measure what it draws."""
         asked, truths = self.asked(), self.truths()
         began = time.monotonic()
         drawn = rollout(asked)
@@ -179,10 +172,6 @@ def opposite_of(space: ActionSpace, told: Told) -> Rows:
     Buttons that move in opposite directions are exchanged, angles and lengths change their sign, other buttons stay.
     Where a hand is to be has no opposite, and is mirrored, left to right: else it would be asked for behind the arm and
     below the table, where no network has ever seen it.
-
-    Args:
-        space: Meaning of the columns.
-        told: What rows tell, as for `action_rows`.
     """
     if told == "nothing":
         return np.eye(1, dtype=np.float32)
@@ -279,11 +268,7 @@ def sideways_px(before: FrameArray, after: FrameArray) -> float:
 
 
 def table_of(found: Mapping[str, float | None]) -> Iterator[tuple[str, str]]:
-    """The numbers for a reader: a name and a text each, those that are missing left out.
-
-    Args:
-        found: As `Validation.measure` gives them.
-    """
+    """The numbers for a reader: a name and a text each, those that are missing left out."""
     for name, value in found.items():
         if value is not None:
             yield name, f"{value:.4f}" if "mse" in name else f"{value:.2f}"

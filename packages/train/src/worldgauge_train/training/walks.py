@@ -78,15 +78,7 @@ walk_sources: Registry[type[Any]] = Registry("source of walks", "worldgauge_trai
 
 
 def walks_of(text: str) -> WalkSource:
-    """Read a source of walks with its settings, such as "walks?families=urban,desert".
-
-    Args:
-        text: Name, and settings after a question mark.
-
-    Raises:
-        UnknownNameError: There is no such source or setting.
-        UsageError: A setting is out of range.
-    """
+    """Read a source of walks with its settings, such as "walks?families=urban,desert"."""
     name, _, query = text.partition("?")
     kind = walk_sources.get(name)
     known, hints, given = [one.name for one in given_fields(kind)], get_type_hints(kind), {}
@@ -146,12 +138,7 @@ class WalkRing:
         return self.count + int(step * self.renewed)
 
     def clips_at(self, step: int, progress: Callable[[int, int], None] = lambda done, total: None) -> list[CachedClip]:
-        """The clips of a step, the oldest first; the same list as long as they are the same.
-
-        Args:
-            step: Number of the step.
-            progress: Called with the number of clips that are there, and of all.
-        """
+        """The clips of a step, the oldest first; the same list as long as they are the same."""
         last = self.drawn_by(step)
         first = last - self.count
         if self._shown[0] != first:
@@ -166,11 +153,7 @@ class WalkRing:
         return self._shown[1]
 
     def first_of_world(self, number: int) -> CachedClip:
-        """The first clip of a world, drawn in this process.
-
-        Args:
-            number: Number of the world.
-        """
+        """The first clip of a world, drawn in this process."""
         clip = self.source.clip(number * PER_WORLD, self.seed, self.split, self.size)
         return CachedClip.of(clip, np.ascontiguousarray(clip.frames.to_array()), self.told)
 
@@ -207,16 +190,7 @@ class WalkRing:
 
 
 def draw_world(text: str, world: int, seed: int, split: Split, size: tuple[int, int], told: Told) -> list[CachedClip]:
-    """Draw the clips of a world; runs in a worker.
-
-    Args:
-        text: The source, as for `walks_of`.
-        world: Number of the world.
-        seed: As for `WalkSource.clip`.
-        split: As for `WalkSource.clip`.
-        size: As for `WalkSource.clip`.
-        told: As for `action_rows`.
-    """
+    """Draw the clips of a world; runs in a worker."""
     source = walks_of(text)
     numbers = range(world * PER_WORLD, (world + 1) * PER_WORLD)
     clips = (source.clip(number, seed, split, size) for number in numbers)
