@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import ndimage
 
 from worldgauge.chat.model import Chat
 from worldgauge.chat.prompts import Prompts
@@ -30,6 +28,7 @@ from worldgauge.suites.build.generate.instructions import (
     tasks_of_structure,
     template_instruction,
 )
+from worldgauge.suites.build.metrics.soundness import connected_share
 from worldgauge.worlds.blocks.blueprint import Blueprint, base_name
 from worldgauge.worlds.blocks.structure_files import SUFFIXES, read_region_box, read_structure
 from worldgauge.worlds.blocks.table import known
@@ -109,7 +108,7 @@ def rejections_of(blueprint: Blueprint) -> Iterator[Rejection]:
         yield Rejection("loose_box", f"fills {_by(tight)} of a box of {_by(size)} (width, height, depth)")
     if not blueprint.solid[0].any():
         yield Rejection("above_ground", "has no block in its lowest layer")
-    share = connected_share(blueprint.solid)
+    share = connected_share(blueprint) or 0.0
     if share < LEAST_TOGETHER:
         yield Rejection(
             "scattered", f"its largest part holds {share:.1%} of the blocks; {LEAST_TOGETHER:.0%} is the least"
@@ -121,15 +120,6 @@ def rejections_of(blueprint: Blueprint) -> Iterator[Rejection]:
         yield Rejection("too_large", f"is {_by(size)} (width, height, depth); {_by(most)} is the most")
     if machines := sorted(names & MACHINE_BLOCKS):
         yield Rejection("machine_blocks", f"has blocks that players cannot place: {', '.join(machines)}")
-
-
-def connected_share(solid: NDArray[np.bool_]) -> float:
-    """Return the share of blocks in the largest part connected by faces, edges or corners; 0 without a block."""
-    count = int(solid.sum())
-    if not count:
-        return 0.0
-    parts, _ = ndimage.label(solid, np.ones((3, 3, 3)))
-    return float(np.bincount(parts[solid]).max() / count)
 
 
 def canonical(blueprint: Blueprint) -> bytes:
