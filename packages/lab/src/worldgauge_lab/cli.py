@@ -58,7 +58,6 @@ def calibrate(
 
     A calibration that was stopped goes on. Use it with any command: --model "MODEL?calibration=OUT/calibration.json".
     """
-    from worldgauge.terminal.options import resumable
     from worldgauge.terminal.output import form_of, print_json, print_text
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge_lab import calibrate as calibration

@@ -1,4 +1,4 @@
-"""The page of a study: what can be concluded, a drawing with intervals, and the numbers."""
+"""Studies of the closed loop (World-in-World, 4.2 to 4.4): what each compares, how it runs, and its page."""
 
 from __future__ import annotations
 

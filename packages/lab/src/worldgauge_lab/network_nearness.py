@@ -1,4 +1,4 @@
-"""Trains the network on homes of the training split: its gradients by hand, and Adam. Numpy only."""
+"""Trains the network that judges how near a place is: homes of the training split, gradients by hand. Numpy only."""
 
 from __future__ import annotations
 

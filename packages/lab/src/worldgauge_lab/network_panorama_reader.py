@@ -1,4 +1,4 @@
-"""Trains the network on homes of the training split: its gradients by hand, and Adam. Numpy only."""
+"""Trains the network that reads panoramas: homes of the training split, gradients by hand, and Adam. Numpy only."""
 
 from __future__ import annotations
 

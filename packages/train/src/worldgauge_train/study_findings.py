@@ -1,4 +1,4 @@
-"""What the scores of a study can tell: means, paired differences, and what the set could resolve."""
+"""Studies: their arms, what the scores can tell, the law over the number of clips, and the page."""
 
 from __future__ import annotations
 

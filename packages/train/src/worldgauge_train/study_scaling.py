@@ -17,8 +17,7 @@ from worldgauge.metrics._registry import metric_bounds
 from worldgauge_train.study_findings import DATA, Arm, ArmScores, Finding, LogLaw, Measure, conclude, fit_law
 from worldgauge_train.study_run import Asked, measure_arms
 from worldgauge_train.training.material import Mark, Material, read_material
-from worldgauge_train.training.post import base_recipe, one_epoch
-from worldgauge_train.training.recipe import Recipe, changed
+from worldgauge_train.training.recipe import Recipe, base_recipe, changed, one_epoch
 
 POINTS = 5.0
 """Difference of a percentage whose number of tasks is told; of other metrics the same share of the first mean."""

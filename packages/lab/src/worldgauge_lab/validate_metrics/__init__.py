@@ -3,8 +3,8 @@
     found = metric_study(scenes=40)
     print(tables(found))
 
-`samples` holds the frames, `perturbations` the changes, `severities` their strengths, `metric_adapters` and `learned`
-the metrics. `perturbation_study` runs them, `results` holds the results, `format` and `page` print them.
+`samples` holds the frames, `perturbations` the changes, `metric_adapters` the metrics. `perturbation_study` runs them,
+`results` holds their strengths and the results, `page` prints them.
 
 `published_figure` is one case of the study: LoopNav's figure 3a, at the paper's own strengths and with bounds that SGCS
 must keep.

@@ -1,4 +1,4 @@
-"""Metrics under study that need no weights: metrics of pictures, and of the objects in them."""
+"""Metrics under study: metrics of pictures, of the objects in them, and learned ones."""
 
 from __future__ import annotations
 

@@ -177,8 +177,7 @@ def _go_on(job: _Job, dry_run: bool, how: Mapping[str, Any]) -> tuple[Recipe, Ma
     from worldgauge.core.io import read_json_object
     from worldgauge.terminal.options import settings_of
     from worldgauge_train.training.loop import plan_training, train
-    from worldgauge_train.training.post import base_recipe, one_epoch
-    from worldgauge_train.training.recipe import changed
+    from worldgauge_train.training.recipe import base_recipe, changed, one_epoch
 
     base = Path(job.base)
     made = base_recipe(read_json_object(base / "config.json"), str(base))

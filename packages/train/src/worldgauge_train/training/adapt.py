@@ -1,4 +1,4 @@
-"""What the papers' own trainer reads, DiffSynth-Studio: clips, a table of them, and the released command."""
+"""Recipes for brought pipelines, walks in words, and clips for the papers' own trainer, DiffSynth-Studio."""
 
 from __future__ import annotations
 
