@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from worldgauge.chat.pictures import RED, TITLE_PX, boxed, sheet, smaller, titled
+from worldgauge.chat.prompts import RED, TITLE_PX, boxed, sheet, smaller, titled
 from worldgauge.core.errors import ShapeError, UsageError
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)

@@ -62,7 +62,7 @@ class Scripted:
     name = "scripted"
     version = 1
     cacheable = False
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(self, path: DecodedPath) -> None:
         self.path = path

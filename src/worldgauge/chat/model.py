@@ -115,7 +115,6 @@ class Sent:
     """One call as the limits count it.
 
     Args:
-        at: Time of the call, in seconds of the clock.
         tokens: Number of tokens; set it when the endpoint reports the true number.
     """
 

@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from worldgauge.chat.model import Chat
-from worldgauge.chat.pictures import smaller
-from worldgauge.chat.prompts import Field, Prompts
+from worldgauge.chat.prompts import Field, Prompts, smaller
 from worldgauge.chat.question import Message
 from worldgauge.chat.reply import AnswerError, EndpointError, NoAnswerError, PromptTooLongError, Reply
 
@@ -34,7 +33,6 @@ class Answered(Generic[T]):
     """The result of a question.
 
     Attributes:
-        value: What the reply means.
         note: How the question was asked, as plain JSON values for the trace.
     """
 
@@ -47,12 +45,9 @@ class Asker:
     """Asks a model in the words of a set of prompts.
 
     Attributes:
-        chat: The model.
-        prompts: The templates.
         temperature: Sampling temperature of questions that do not set it.
         top_p: Nucleus sampling threshold of questions that do not set it.
         max_tokens: Largest length of the answer, for questions that do not set it.
-        notes: How each question was asked.
     """
 
     chat: Chat

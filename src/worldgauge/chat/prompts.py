@@ -13,9 +13,11 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+
 from worldgauge.chat.question import Message
-from worldgauge.core.errors import DataError, UnknownNameError, UsageError
-from worldgauge.core.image import Image
+from worldgauge.core.errors import DataError, ShapeError, UnknownNameError, UsageError
+from worldgauge.core.image import Box, Image
 from worldgauge.core.io import digest_of, read_text
 
 MAX_CHARACTERS = 50_000
@@ -33,9 +35,7 @@ class Template:
     """A template of a prompt.
 
     Attributes:
-        name: Name of its file, without ".txt".
         version: The stated version; "own" when a file of the user states none.
-        text: The rest of the file.
         own: Whether the user has replaced the template of the package.
     """
 
@@ -98,16 +98,7 @@ class Template:
 
 
 class Prompts:
-    """Templates in the folder `prompts` of a package; files of the same names in a user's folder replace them.
-
-    Args:
-        package: Name of the package.
-        folder: Folder of the user.
-
-    Raises:
-        UnknownNameError: A file of the user has no name of a template; the message suggests the nearest one.
-        UsageError: A file cannot be read, is no text, or has other places than the template that it replaces.
-    """
+    """Templates in the folder `prompts` of a package; files of the same names in a user's folder replace them."""
 
     def __init__(self, package: str, folder: str | Path | None = None) -> None:
         self._templates = dict(_ours(package))
@@ -194,3 +185,86 @@ def _joined(parts: Iterator[Part]) -> Iterator[Part]:
 
 def _listed(names: Iterator[str] | frozenset[str] | Mapping[str, Field]) -> str:
     return ", ".join(f"${name}" for name in sorted(names)) or "nothing"
+
+
+RED = (230, 20, 20)
+TITLE_PX = 28
+"""Height of the strip with a title."""
+_PAPER, _INK, _GAP_PX = 255, (20, 20, 20), 6
+
+
+def titled(image: Image, title: str) -> Image:
+    """Add a white strip with a title above a picture.
+
+    Words that do not fit are cut. Characters outside ASCII are shown as question marks, because the font lacks them.
+
+    Args:
+        image: (H, W, 3) uint8.
+
+    Returns:
+        (H + TITLE_PX, W, 3) uint8.
+    """
+    import cv2
+
+    width = image.shape[1]
+    strip = np.full((TITLE_PX, width, 3), _PAPER, np.uint8)
+    said = title.encode("ascii", "replace").decode()
+    font, size = cv2.FONT_HERSHEY_SIMPLEX, 0.6
+    while said and cv2.getTextSize(said, font, size, 1)[0][0] > width - 8:
+        if size > 0.4:
+            size -= 0.05
+        else:
+            said = said[:-1]
+    cv2.putText(strip, said, (4, TITLE_PX - 8), font, size, _INK, 1, cv2.LINE_AA)
+    return np.vstack([strip, image])
+
+
+def boxed(image: Image, box: Box | None, colour: tuple[int, int, int] = RED) -> Image:
+    """A copy of a picture with the outline of a box, drawn just inside its edges.
+
+    Args:
+        image: (H, W, 3) uint8.
+        colour: RGB colour.
+    """
+    if box is None:
+        return image
+    x0, y0, x1, y1 = box
+    if not (0 <= x0 < x1 <= image.shape[1] and 0 <= y0 < y1 <= image.shape[0]):
+        raise ShapeError(f"box {box} does not lie in an image of {image.shape[1]} x {image.shape[0]}")
+    drawn = image.copy()
+    thick = max(2, round(min(image.shape[:2]) / 128))
+    inner = drawn[y0 + thick : max(y0 + thick, y1 - thick), x0 + thick : max(x0 + thick, x1 - thick)].copy()
+    drawn[y0:y1, x0:x1] = colour
+    drawn[y0 + thick : y0 + thick + inner.shape[0], x0 + thick : x0 + thick + inner.shape[1]] = inner
+    return drawn
+
+
+def sheet(images: Sequence[Image], columns: int = 3) -> Image:
+    """Put pictures on one sheet in reading order, with white between them.
+
+    Smaller pictures get white below and to the right.
+
+    Args:
+        images: (H, W, 3) uint8 each.
+    """
+    if not images or columns < 1:
+        raise UsageError("a sheet needs at least one picture and one column")
+    columns = min(columns, len(images))
+    height, width = (max(image.shape[axis] for image in images) for axis in (0, 1))
+    rows = -(-len(images) // columns)
+    page = np.full((rows * (height + _GAP_PX) - _GAP_PX, columns * (width + _GAP_PX) - _GAP_PX, 3), _PAPER, np.uint8)
+    for place, image in enumerate(images):
+        top, left = place // columns * (height + _GAP_PX), place % columns * (width + _GAP_PX)
+        page[top : top + image.shape[0], left : left + image.shape[1]] = image
+    return page
+
+
+def smaller(image: Image, divisor: int) -> Image:
+    """Divide each side of a picture by `divisor`, averaged by area; 1 returns the picture itself."""
+    import cv2
+
+    if divisor == 1:
+        return image
+    height, width = image.shape[:2]
+    size = (max(1, width // divisor), max(1, height // divisor))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)

@@ -23,13 +23,7 @@ class Encoding:
     """How pictures are sent.
 
     Attributes:
-        format: "png" keeps every pixel, "jpeg" is smaller.
-        quality: Quality of jpeg, 1 to 100.
         max_side: Longest side in pixels; larger pictures are scaled down by area.
-        max_bytes: Largest encoded picture in bytes.
-
-    Raises:
-        UsageError: A field is out of range.
     """
 
     format: Literal["png", "jpeg"] = "png"
@@ -144,21 +138,10 @@ class Question:
     """One complete question.
 
     Attributes:
-        messages: The conversation so far.
-        schema: JSON Schema that the answer must fit.
         choices: Single tokens, such as letters of options, whose probabilities are requested.
         top_logprobs: Number of likeliest first tokens among which the choices are looked up.
-        temperature: Sampling temperature.
-        top_p: Nucleus sampling threshold.
-        max_tokens: Largest length of the answer in tokens.
-        seed: Seed sent to the endpoint.
         sample: Number that separates several answers to the same question.
         allow_truncated: Whether an answer cut off at `max_tokens` counts as one.
-        prompt_version: Name of the wording, recorded with the question.
-
-    Raises:
-        UsageError: A field is not allowed.
-        MissingExtraError: A schema is given and its package is missing.
     """
 
     messages: tuple[Message, ...]

@@ -50,13 +50,8 @@ class Failure(Exception):
     """One attempt without an answer; used only inside this package.
 
     Args:
-        message: The message.
-        status: HTTP status; None when there was no response.
-        again: Whether another attempt can help.
-        charged: Whether the attempt may have cost money.
         retry_after: Seconds the endpoint asks to wait; None when it does not say.
         too_long: Whether the messages do not fit into the context of the model.
-        body: Body of the response.
     """
 
     def __init__(
@@ -83,8 +78,6 @@ class Unfit(Exception):
     """A reply that does not answer the question; used only inside this package.
 
     Args:
-        message: The message.
-        again: Whether to ask once more.
         silent: Whether there is no text that could be an answer.
     """
 
@@ -274,19 +267,14 @@ class Reply:
     """An answer that fits its question, with its costs.
 
     Attributes:
-        text: The text, as the model wrote it.
-        value: The parsed answer, when a schema was given.
         probabilities: Probabilities of the choices, when choices were given.
         finish_reason: "stop", or "length" when the answer was cut off and that was allowed.
         input_tokens: Input tokens of all attempts together; None when the endpoint did not count them.
         output_tokens: Output tokens of all attempts together; None when the endpoint did not count them.
         cost: Cost of all attempts together; None when no prices were given.
-        cost_estimated: Whether part of the cost is an estimate.
         seconds: Seconds of all attempts together, waiting included.
-        attempts: Calls sent.
         replayed: Whether it comes from a recording. Nothing was spent then, and the numbers are those of the first
             time.
-        model: Name of the model, as the endpoint reports it.
         fingerprint: Version of the model, as the endpoint reports it.
         key: Digest of the question, its name in the recording.
     """
@@ -317,10 +305,7 @@ class ParsedAnswer:
     """The part of a reply that is read from the body.
 
     Attributes:
-        text: The text, as the model wrote it.
-        value: The parsed answer, when a schema was given.
         probabilities: Probabilities of the choices, when choices were given.
-        finish_reason: "stop" or "length".
     """
 
     text: str

@@ -25,14 +25,7 @@ from worldgauge_serve import is_local_host, proxy_note
 
 
 class Lines:
-    """A file of JSON lines. It is opened again for each access, so a copy of this object made by a fork is safe too.
-
-    Args:
-        path: The file.
-
-    Raises:
-        RunError: The file cannot be read or written, or a complete line in it is not valid.
-    """
+    """A file of JSON lines. It is opened again for each access, so a copy of this object made by a fork is safe too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -121,11 +114,7 @@ class Recording:
     """The recording in a folder; any number of processes may add to it at the same time.
 
     Args:
-        folder: The folder.
         secret: Key of the endpoint, which is hidden wherever it appears.
-
-    Raises:
-        RunError: The folder cannot be used, or a line is damaged; an incomplete last line is ignored.
     """
 
     def __init__(self, folder: Path, secret: str | None = None) -> None:
@@ -205,7 +194,6 @@ class Transport:
     """Connection to an endpoint; safe for threads.
 
     Args:
-        base_url: Address of the endpoint; None for OpenAI's.
         key_env: Environment variable with the key. None means OPENAI_API_KEY for OpenAI's endpoint and no key for any
             other, so that the key of one is never sent to another.
     """
@@ -425,13 +413,6 @@ class Ledger:
 
     The estimate of a call is written before it is sent, and its true price afterwards. So a call that a kill interrupts
     counts with its estimate, and several processes together keep within the budget.
-
-    Args:
-        path: The file.
-        cap: The budget; None for no limit.
-
-    Raises:
-        RunError: The file cannot be used.
     """
 
     def __init__(self, path: Path, cap: float | None) -> None:

@@ -145,21 +145,11 @@ class FileSource:
     """Frame times and key frames of a file, read once; only the first picture is decoded where packets tell the order.
 
     Attributes:
-        path: The video file.
         size: (width, height) of the frames as they are shown.
-        turn: How stored pictures are turned to be shown.
-        angle: Angle of the display matrix, as PyAV rounds it.
-        count: Number of frames that are shown.
         packets: Number of packets with content, hidden ones included; of AVI the number of units of time.
         times: Presentation time of each frame in ticks, ascending.
         keys: Times of key frames, also of hidden ones; None where frames are found by counting from the first.
         fps: Frames per second; None if the frames are not evenly spaced, or of a single frame without a stated rate.
-
-    Args:
-        path: The video file.
-
-    Raises:
-        DataError: The file is missing, is not a video, is empty or passes the limits.
     """
 
     times: list[int]

@@ -266,12 +266,7 @@ def describe(actions: Actions) -> str:
 
 
 class Prompt(NamedTuple):
-    """A sentence that holds from a frame on, until the next one.
-
-    Attributes:
-        frame: First frame that it leads to, from 0.
-        text: What is done.
-    """
+    """A sentence that holds from a frame on, until the next one."""
 
     frame: int
     text: str

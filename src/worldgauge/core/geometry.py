@@ -351,7 +351,6 @@ class Sim3(NamedTuple):
     """A similarity: p -> scale * rotation @ p + translation.
 
     Attributes:
-        scale: Factor on distances.
         rotation: (3, 3) rotation matrix.
         translation: (3,) shift, in target units.
     """
@@ -375,10 +374,6 @@ class Alignment(NamedTuple):
     """A similarity that takes source points to target points.
 
     Attributes:
-        sim: Source point -> target point.
-        shape: The lesser of `source` and `target`.
-        source: What the source points span.
-        target: What the target points span.
         singular: (3,) singular values of the covariance of both, largest first, the last one negative when it mirrors.
     """
 

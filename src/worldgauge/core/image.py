@@ -232,16 +232,7 @@ class ImageFolder:
     """Frames of a folder of images.
 
     Attributes:
-        images: Files of the images.
         size: (width, height) of the first image; each other must have it.
-        count: Number of images.
-        fps: None: images state no rate.
-
-    Args:
-        path: The folder.
-
-    Raises:
-        DataError: It holds no image, an image is missing by its number, or the first cannot be read.
     """
 
     fps = None

@@ -32,14 +32,7 @@ _TEXT = re.compile(r"(?:.+\.py|[\w.]+):\w+")
 
 @dataclass(frozen=True)
 class Entry(Generic[T]):
-    """One registered component.
-
-    Attributes:
-        name: Name under which it is registered.
-        origin: Module or package that it comes from.
-        target: The component, or its entry point.
-        facts: What it declares about itself.
-    """
+    """One registered component."""
 
     name: str
     origin: str

@@ -34,15 +34,7 @@ PROCESSOR = "processor"
 
 @dataclass(frozen=True)
 class CollectProgress:
-    """Progress of a collection.
-
-    Attributes:
-        done: Number of things done.
-        total: Number of things that are asked for.
-        frames: Frames in the things done.
-        failed: Number of items that could not be made.
-        last: Name of the last item.
-    """
+    """Progress of a collection."""
 
     done: int
     total: int

@@ -34,14 +34,10 @@ class OptionFacts:
     """What a field declares in addition to its type and default.
 
     Attributes:
-        help: One sentence for the command line and the docs.
         low: Smallest allowed value, of each item in a list and of each side of a size.
-        high: Largest allowed value, likewise.
-        above: Lower bound that is itself not allowed.
         choices: Allowed words, or a function that looks them up when they are needed.
         rule: What is allowed, in words, where the bounds do not say it.
         flag: Name on the command line, where it differs from the name of the field.
-        metavar: Placeholder of the value in help texts.
     """
 
     help: str = ""

@@ -49,11 +49,7 @@ class ProbeValue:
     """One number of a probe: the mean over the tasks that have a value.
 
     Attributes:
-        mean: The mean. None where no task has a value.
         low: Lower end of its 95% interval. None for fewer than two values.
-        high: Upper end of the interval.
-        n: Number of tasks with a value.
-        reason: Why there is no value. None where there is one.
     """
 
     mean: float | None
@@ -315,16 +311,7 @@ class _OutOfTimeError(WorldgaugeError):
 
 
 class _Call(threading.Thread):
-    """One call of a probe. What it has found so far can be read at any time.
-
-    Args:
-        probe: The probe.
-        model: The model.
-        step: Step of the training.
-        state: State of the training.
-        until: Moment, of `time.monotonic`, when it has to end.
-        seed: Seed of the tasks.
-    """
+    """One call of a probe. What it has found so far can be read at any time."""
 
     def __init__(
         self, probe: Probe, model: WorldModel, step: int, state: TrainingState, until: float, seed: int

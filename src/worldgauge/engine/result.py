@@ -74,16 +74,7 @@ _STARTS, _ENDS = ("subject", "task", "cluster"), ("metric", "value", "unit", "be
 
 @dataclass(frozen=True)
 class TaskCounts:
-    """How many tasks ended in which way. Once a run is finished and scored, expected = scored + skipped + failed.
-
-    Attributes:
-        expected: Number of all tasks.
-        scored: Tasks with scores.
-        skipped: Tasks that were not asked, for a reason.
-        failed: Tasks without scores, because of an error.
-        unscored: Tasks with a record but without scores.
-        left: Tasks that are not done yet.
-    """
+    """How many tasks ended in which way. Once a run is finished and scored, expected = scored + skipped + failed."""
 
     expected: int
     scored: int
@@ -106,13 +97,7 @@ class TaskCounts:
 
 @dataclass(frozen=True)
 class UnscoredTask:
-    """A task without scores.
-
-    Attributes:
-        subject: Label of the subject.
-        task: Id of the task.
-        error: Why it has no scores.
-    """
+    """A task without scores."""
 
     subject: str
     task: str
@@ -120,15 +105,7 @@ class UnscoredTask:
 
 
 class RunResult:
-    """One or more runs of a suite, as `run` and `score` return them.
-
-    Args:
-        folders: Run folders, one a subject.
-        suite: The suite with the settings of the runs.
-
-    Raises:
-        UsageError: When two subjects have the same name.
-    """
+    """One or more runs of a suite, as `run` and `score` return them."""
 
     def __init__(self, folders: Sequence[RunFolder], suite: Suite) -> None:
         self.suite = suite

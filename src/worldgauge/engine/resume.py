@@ -39,9 +39,7 @@ class RunKeys:
     """Identities of the records and scores of a run. What all tasks share is looked up once.
 
     Args:
-        suite: The suite with its settings.
         subject: Identity of the subject, from `subject_identity`.
-        seed: Seed of the run.
     """
 
     def __init__(self, suite: Suite, subject: Mapping[str, Any], seed: int) -> None:
@@ -150,9 +148,6 @@ class PlannedTask:
     """One task of a run, and what is left to do for it.
 
     Attributes:
-        task: The task.
-        key: Identity of its record.
-        score_key: Identity of its scores.
         todo: "ask" the subject (and score), only "score", note a "skip", or "nothing".
         line: Its last journal line, where that is still valid.
     """

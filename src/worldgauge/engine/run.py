@@ -60,7 +60,6 @@ class WorkerGroup:
     """A pool, and the models that run in its workers.
 
     Attributes:
-        pool: The pool.
         members: Positions of the models in the order in which they were given.
     """
 
@@ -169,11 +168,7 @@ DEADLINE_S = 1800.0
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What is run, and how: one value from the command line or from `run`, whose arguments these are.
-
-    Attributes:
-        models: The argument `model`, as a tuple.
-    """
+    """What is run, and how: one value from the command line or from `run`, whose arguments these are."""
 
     suite: str
     _: KW_ONLY
@@ -200,9 +195,6 @@ class RunPlan:
     """What a run would do for one model.
 
     Attributes:
-        label: Label of the model.
-        directory: Its run folder.
-        items: One entry per task; see `PlannedTask.todo`.
         power: What the tests of all planned models together can find.
     """
 

@@ -69,12 +69,7 @@ _RECORD: Mapping[str, Any] = {
 
 
 class DamagedLineError(RunError):
-    """A line of scores that cannot be read.
-
-    Args:
-        text: The message.
-        told: Which line it is, and why.
-    """
+    """A line of scores that cannot be read."""
 
     def __init__(self, text: str, told: str) -> None:
         super().__init__(text)
@@ -487,12 +482,6 @@ class Journal:
     """Append-only lines in a file, each on disk before `append` returns, with one writer at a time.
 
     A last line that is incomplete after a kill is dropped on opening, so its task counts as not done.
-
-    Args:
-        path: The file.
-
-    Raises:
-        RunError: When another process has the journal open, or a line is not valid.
     """
 
     def __init__(self, path: Path) -> None:

@@ -46,9 +46,6 @@ class TaskOutcome:
     Attributes:
         status: "done", "skipped", "failed", or "full" where the disk is full.
         stage: The stage in which it ended, "perform" or "score".
-        error: The error in one line, or the reason of a skip.
-        kind: Name of the exception.
-        trace: Traceback of the exception.
         speed: What `Stopwatch.plain` says of the answers. None where there is no record, or it was made before.
             Outcomes that differ in it alone are equal.
         notes: Number of things that the model told about its answers; they stand in the record.
@@ -80,13 +77,9 @@ class LocalTaskContext:
     """The engine's implementation of `suite.contract.TaskContext`.
 
     Attributes:
-        directory: Folder of the record.
-        seed: Seed of the task.
         report: Called with the number of frames done and the total.
         deadline_s: Longest time in seconds between two calls of `progress`; the later call then raises. For subjects
             that cannot be stopped from outside. None for no limit.
-        speed: Measures the answers of the model.
-        means: What scores are computed with.
     """
 
     directory: Path
@@ -240,16 +233,8 @@ class RunStep:
     """One step in the progress of a run.
 
     Attributes:
-        subject: Label of the subject.
-        finished: Number of its tasks that have ended.
-        expected: Number of all its tasks.
-        task: Id of the task concerned.
-        frames: Frames done and in total, while the task runs.
-        status: How the task ended. None while it runs.
-        error: Its error, or the reason of a skip.
         lost: Errors of earlier attempts whose worker or model was lost.
         preparing: Whether `task` says what is made for all tasks before the first one.
-        note: A line for the user.
     """
 
     subject: str
@@ -268,16 +253,7 @@ RunWatcher = Callable[[RunStep], None]
 
 
 class SubjectRun:
-    """The run of one subject in its folder. This process is the only writer until `stack` closes.
-
-    Args:
-        suite: The suite.
-        tasks: All tasks of the run.
-        entry: The subject.
-        folder: Folder of the run.
-        seed: Seed of the run.
-        stack: Closes the journal at the end.
-    """
+    """The run of one subject in its folder. This process is the only writer until `stack` closes."""
 
     def __init__(
         self, suite: Suite, tasks: Sequence[Task], entry: SubjectEntry, folder: RunFolder, seed: int, stack: ExitStack

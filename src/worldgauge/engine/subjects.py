@@ -38,7 +38,6 @@ class Subject:
     """A model or an agent that is ready to be asked.
 
     Attributes:
-        model: The model or agent.
         label: Name of its run folder and of its rows in tables.
         source: Where it comes from, with the fingerprint of its code and files; part of its identity.
         content: Fingerprint of a registered model of another package; empty for others.
@@ -151,9 +150,7 @@ class SubjectEntry:
     Attributes:
         label: Name of its run folder and of its rows in tables.
         identity: Everything that its output depends on, plain JSON values.
-        text: Text from which a worker makes the subject.
         model: A live object, which is asked in this process, also where `text` names it.
-        steady: See `Subject.steady`; empty for a live object.
         trained_scenes: Digests of the scenes that it was trained on, where it tells them.
         unplaced_clips: Number of clips that it was trained on whose scenes are not known.
     """

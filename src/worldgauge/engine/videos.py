@@ -31,7 +31,6 @@ class VideoFolder:
 
     Attributes:
         models: Text that makes a subject of a sub-folder, by the name of the sub-folder.
-        unmatched: Videos without a task, by model.
         empty: Sub-folders without a video. They are not subjects.
         elsewhere: Number of videos by model and place, for places without any task of this run. These videos do not
             count as unmatched.

@@ -41,9 +41,7 @@ class PairError(NamedTuple):
     """Errors of one pair of frames, or means over pairs.
 
     Attributes:
-        mse: Mean squared error, 0 to 1.
         psnr: Peak signal-to-noise ratio in dB, infinite for equal frames.
-        ssim: Structural similarity, 1 for equal frames.
     """
 
     mse: float

@@ -128,9 +128,6 @@ class AwayBin(NamedTuple):
     """Memory of surfaces that were away for about as long.
 
     Attributes:
-        low_s: Shortest time away, seconds.
-        high_s: Longest, not included; infinite for the last.
-        pixels: Number of pixels, over all frames.
         mse: Mean squared difference of their colours; None without a pixel.
         detail: Correlation of their detail, -1 to 1; None where the truth has none.
     """
@@ -144,11 +141,7 @@ class AwayBin(NamedTuple):
 
 @dataclass
 class ReturnedPixels:
-    """Sums over the pixels of returned surfaces, by time away; frames are added one by one.
-
-    Attributes:
-        edges_s: Limits of the times away, rising.
-    """
+    """Sums over the pixels of returned surfaces, by time away; frames are added one by one."""
 
     edges_s: tuple[float, ...] = EDGES_S
     _sums: NDArray[np.float64] = field(init=False)

@@ -62,7 +62,6 @@ class Gain:
     """What one control does.
 
     Attributes:
-        status: See `Status`.
         gain: Motion shown for motion asked; negative where it moves the other way. None unless it follows.
         a_frame: What it moves in one frame while it is held at the middle speed, metres or radians. None likewise.
     """
@@ -77,16 +76,9 @@ class Calibration:
     """What is needed to undo a model's gains, signs and delay.
 
     Attributes:
-        model: Name of the model.
-        spec: Digest of its spec (`digest_of_spec`).
         source: Where the model came from, with the fingerprint of its code and files; empty in older calibrations.
-        control: Form of the future that it was driven by.
         axes: Names of the axes of its action space; empty where others than actions drove it.
         delay: Frames from a control to its effect; None where that is not known.
-        gains: What each control of `DIRECTIONS` does.
-        moving: Whose speed it walks at.
-        turning: Whose speed it turns at.
-        digest: SHA-256 of the file.
     """
 
     model: str

@@ -29,17 +29,9 @@ class ContextAblation:
 
     A model whose contexts have declared lengths gets the missing frames as always: its first one, repeated.
 
-    Args:
-        model: The model.
-        frames: Number of frames that it gets.
-
     Attributes:
         spec: That of the model, with `frames` as its longest context and among its settings.
         behind: The model itself, for code that waits for a served model or ends it.
-
-    Raises:
-        UsageError: The number is no whole number of at least 1, the model cannot hold more frames anyway, or its videos
-            are finished.
     """
 
     def __init__(self, model: WorldModel, frames: int) -> None:

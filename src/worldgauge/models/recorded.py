@@ -32,11 +32,7 @@ _DECIMALS = 6
 
 
 class Rollouts:
-    """Stored rollouts of one model; any number of processes may add to the folder at the same time.
-
-    Args:
-        folder: The folder.
-    """
+    """Stored rollouts of one model; any number of processes may add to the folder at the same time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -51,7 +51,6 @@ class Deadline:
     """Time left for one piece of work.
 
     Args:
-        seconds: Time in seconds.
         clock: Has `monotonic` and `sleep`, as the module `time` does.
     """
 
@@ -75,14 +74,8 @@ class Service:
     """One service.
 
     Args:
-        url: Address of the service.
-        headers: Sent only to the host of `url`.
         secret: The part of the headers that must never be shown.
         download_from: Another host, or host:port, from which files may be downloaded.
-        insecure: Allow http to a host that is not this machine.
-
-    Raises:
-        UsageError: The address is not allowed.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str], secret: str, download_from: str, insecure: bool) -> None:

@@ -183,7 +183,6 @@ class Packs:
     """The packs `*.pack` in a folder, of which this process writes one at a time.
 
     Args:
-        folder: The folder.
         limit: Bytes of all packs in the parent of `folder`. Each writing process keeps to it within the size of one
             pack.
     """

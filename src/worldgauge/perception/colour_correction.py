@@ -38,7 +38,6 @@ class Rule(NamedTuple):
         spread: Standard deviation, in table cells of 4 levels, of what is done to a colour.
         near_px: Side at 640 columns of the neighbourhood that keeps edges.
         wide_px: Side of the one that bridges the grain of near textures.
-        wide_weight: Its weight; that of the other is 1.
     """
 
     spread: float
@@ -259,12 +258,7 @@ _STARTS = (
 
 @dataclass(frozen=True)
 class Correction:
-    """Gains and an offset of the colours of a clip.
-
-    Attributes:
-        gains: Of red, green and blue.
-        offset: Of all three, in levels.
-    """
+    """Gains and an offset of the colours of a clip."""
 
     gains: tuple[float, float, float]
     offset: float

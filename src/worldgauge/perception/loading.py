@@ -194,23 +194,14 @@ VIDEO_CHANNELS = 400
 
 @dataclass(frozen=True)
 class Unavailable:
-    """Perception that cannot be used here.
-
-    Attributes:
-        what: What cannot be measured.
-        reason: One line that says why, and what to do.
-    """
+    """Perception that cannot be used here."""
 
     what: str
     reason: str
 
 
 class _Asked:
-    """Perception of one kind, from a server or from a network that is run here; call `close` after use.
-
-    Attributes:
-        at_once: Frames to ask for at a time.
-    """
+    """Perception of one kind, from a server or from a network that is run here; call `close` after use."""
 
     kind: What
     layouts: tuple[str, ...] = ("",)
@@ -368,14 +359,7 @@ class Imaging(_Asked):
 
 
 class AskedLpips(_Asked):
-    """LPIPS from a server of kind "lpips", or from a network whose weights are on this machine.
-
-    Args:
-        at: Address of the server, or name of the network.
-
-    Raises:
-        WorldgaugeError: As for `Dino`.
-    """
+    """LPIPS from a server of kind "lpips", or from a network whose weights are on this machine."""
 
     kind: What = "lpips"
 
@@ -393,14 +377,7 @@ class AskedLpips(_Asked):
 
 
 class VideoFeatures(_Asked):
-    """Features of a whole video, for FVD: I3D of Kinetics-400, from a server of kind "video" or run here.
-
-    Args:
-        at: Address of the server, or name of the network.
-
-    Raises:
-        WorldgaugeError: As for `Dino`.
-    """
+    """Features of a whole video, for FVD: I3D of Kinetics-400, from a server of kind "video" or run here."""
 
     kind: What = "video"
 
@@ -423,9 +400,6 @@ class LocalLpips:
 
     Args:
         files: Weight files as `perception.lpips_numpy.Lpips` takes them, separated by commas.
-
-    Raises:
-        DataError: A file cannot be used.
     """
 
     name = "lpips"

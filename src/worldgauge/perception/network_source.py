@@ -33,10 +33,7 @@ class Source(Protocol):
     """A source of answers of one kind.
 
     Attributes:
-        name: Name of the network.
         layout: What a server returns where there is a choice; else empty.
-        needs: Share of the machine that it takes.
-        at_once: Rows to ask for at a time.
     """
 
     name: str
@@ -73,17 +70,7 @@ def network_names(kind: str) -> list[str]:
 
 
 class ServerSource:
-    """A server of one kind.
-
-    Args:
-        at: Address of the server.
-        kind: Kind of perception.
-        layouts: Layouts that it may have.
-
-    Raises:
-        UsageError: It is of another kind.
-        SubjectError: It does not start.
-    """
+    """A server of one kind."""
 
     at_once = BATCH
 
@@ -125,12 +112,7 @@ class ServerSource:
 
 
 class NetworkSource:
-    """A network run here. Its answers are cached, for this run and later ones.
-
-    Args:
-        name: Name of the network.
-        kind: Kind of perception.
-    """
+    """A network run here. Its answers are cached, for this run and later ones."""
 
     layout = ""
     needs = Needs()
@@ -176,9 +158,7 @@ class Named(NamedTuple):
     """What a text names.
 
     Attributes:
-        files: Weight files.
         asked: Address of a server, or name of a network; empty when there is none.
-        network: Whether `asked` is a network.
     """
 
     files: tuple[str, ...] = ()

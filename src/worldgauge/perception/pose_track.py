@@ -34,12 +34,8 @@ class PoseTrack:
     """Camera poses of the frames of a video.
 
     Attributes:
-        status: See `TrackStatus`.
-        reason: One line; empty when ok.
         poses: (n, 4, 4) camera-to-world in the frame of the first camera, in the source's own unit.
         frames: (n,) ascending frame indices of the poses.
-        source: The source, as it was requested.
-        diagnostics: Diagnostics of the decoder, plain JSON values.
     """
 
     status: TrackStatus

@@ -34,7 +34,7 @@ from worldgauge.metrics.frame_pairs import (
 )
 from worldgauge.metrics.pixel import COMMON_SIZE, mse, psnr_of_mse, ssim_320x180, ssim_table
 from worldgauge.perception.instances import CATEGORIES, Instances
-from worldgauge.perception.networks.device import Batches, choose_device, inference, torch_for
+from worldgauge.perception.networks import Batches, choose_device, inference, torch_for
 
 if TYPE_CHECKING:
     from worldgauge.perception.segment import Labels
@@ -61,10 +61,6 @@ class ScoreDevice:
 
     Args:
         name: As torch names it: "cuda" (the first GPU), "cuda:1", or "cpu", which is for tests.
-
-    Raises:
-        MissingExtraError: torch is not installed.
-        UsageError: There is no such device here.
     """
 
     def __init__(self, name: str) -> None:
@@ -185,7 +181,6 @@ class Means:
     """What the scores of one task are computed with. They do not depend on the number of threads.
 
     Attributes:
-        threads: Of the processor.
         device: Where pixel metrics go in batches; None for the processor's own kernels.
     """
 

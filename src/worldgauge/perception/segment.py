@@ -61,9 +61,6 @@ class Segmenter(Protocol):
     """Finds the instances of CATEGORIES in a frame. The same frame gives the same result.
 
     `Exact` and `Balanced` are segmenters, and a segmenter with its own weights (such as SAM 3) needs the same method.
-
-    Attributes:
-        name: Name in tables.
     """
 
     name: str

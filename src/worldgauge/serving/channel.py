@@ -34,10 +34,6 @@ class Question:
     """A rollout or estimate message.
 
     Attributes:
-        id: Id of the request.
-        header: Header of the message.
-        arrays: Arrays of the message.
-        deadline_s: Longest silence in seconds between two messages.
         check: Called with each announced answer before any of it is read; raises SubjectError when it does not fit.
         on_wait: Called every few seconds while the request waits in a queue. Waiting does not count as silence as long
             as the queue moves.
@@ -73,7 +69,6 @@ class _Timed:
     """A socket with a deadline, however slowly single bytes arrive.
 
     Attributes:
-        until: The deadline, in `time.monotonic` seconds.
         on_quiet: Called whenever nothing has arrived for `look_s` seconds; it may call `allow`.
     """
 

@@ -44,14 +44,8 @@ class HttpServer:
     """One server.
 
     Args:
-        url: Address of the server.
-        token: Token sent with each request; empty for none.
-        who: Name of the model, for messages.
         admit: Called with (url, hello) on every new connection, before a request is sent; raises SubjectError when
             another model answers at this address.
-
-    Raises:
-        UsageError: The address is not allowed.
     """
 
     def __init__(self, url: str, token: str, who: str, admit: Callable[[str, Header], None]) -> None:
@@ -287,12 +281,7 @@ class Replicas:
     Each process starts its round with another server. A server that is down is left out until it answers again.
 
     Args:
-        urls: Addresses of the servers.
-        who: Name of the model, for messages.
         patience_s: Seconds that all servers may be down after they have answered, to be restarted and to load.
-
-    Raises:
-        UsageError: An address is not allowed.
     """
 
     def __init__(self, urls: Sequence[str], who: str, patience_s: float = PATIENCE_S) -> None:

@@ -43,12 +43,6 @@ class Hello(Generic[Spec]):
     """Identity of a server. All fields are checked, but none is trusted.
 
     Attributes:
-        version: Version of the protocol that it speaks.
-        spec: Spec of the model or estimator.
-        source: See `worldgauge_serve.Served`.
-        given: See `worldgauge_serve.Served`.
-        needs: Share of the machine that it takes.
-        batch: Whether it gains from several requests at once.
         code: Its fingerprint without folders; empty for older servers, whose source is the digest of one file.
     """
 
@@ -135,10 +129,6 @@ class Receipt:
     """Checks the answer to a batch of rollouts before any of it is allocated.
 
     Args:
-        who: Name of the server, for messages.
-        model: Name of the model, for messages.
-        id: Id of the message.
-        requests: The requests.
         exact: False lets frames of any dtype, shape and number pass, for a caller that judges them, as long as they are
             not many times what was requested.
     """

@@ -74,13 +74,8 @@ class ProcessChannel:
     """A child process, started when it is first needed and again after it has ended.
 
     Args:
-        command: Command line of the child.
         pipes: Talk over its stdin and stdout. By default it gets the name of a Unix socket to connect to, because
             `conda run` and other wrappers keep stdin and stdout to themselves, and models print.
-        who: Name of the model, for messages.
-
-    Raises:
-        UsageError: The command line cannot be split.
     """
 
     def __init__(self, command: str, *, pipes: bool, who: str) -> None:

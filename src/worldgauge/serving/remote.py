@@ -54,25 +54,11 @@ class Judge(Protocol):
 class Remote(Generic[Spec]):
     """A server of a model or an estimator behind a channel.
 
-    Args:
-        channel: The channel.
-        who: Name of the server, for messages.
-        deadline_s: Longest silence in seconds.
-
     Attributes:
-        spec: Spec, as the server states it.
-        source: Where it comes from, as the server states it.
-        code: What of that stays the same while it runs.
         given: Settings it was made with, as the server states them.
         needs: Share of the machine that it takes, as the server states it.
-        batch: Whether it gains from several requests at once.
-        deadline_s: Longest silence in seconds.
         on_wait: Called every few seconds while a request waits in the queue of servers that are busy with other
             requests; waiting does not count as silence.
-
-    Raises:
-        SubjectError: The server breaks the protocol or does not fit.
-        UsageError: The server is not allowed.
     """
 
     serves: ClassVar[Serves]
@@ -276,8 +262,6 @@ class EstimatorSpec:
     """Identity of an estimator, as its server states it; see `worldgauge_serve.EstimatorSpec`.
 
     Attributes:
-        name: Name of the estimator.
-        kind: What it estimates.
         layout: What it returns where there is a choice; else empty.
         settings: Everything that changes its answers, as plain JSON values.
     """
@@ -294,8 +278,6 @@ class Expected:
 
     Attributes:
         shapes: Allowed shapes; a side of None may have any length.
-        dtypes: Allowed dtypes.
-        finite: Whether all numbers must be finite.
     """
 
     shapes: tuple[tuple[int | None, ...], ...]
@@ -312,12 +294,7 @@ class Expected:
 
 
 class Estimate(NamedTuple):
-    """An answer of an estimator.
-
-    Attributes:
-        arrays: Arrays by name.
-        facts: Plain JSON values.
-    """
+    """An answer of an estimator."""
 
     arrays: Arrays
     facts: Mapping[str, Any]

@@ -11,9 +11,6 @@ class WeightFile:
     """One file of a set.
 
     Attributes:
-        name: Name in the folder of the set.
-        url: Where its owner publishes it.
-        bytes: Size; None when it is not known in advance.
         sha256: Digest in hexadecimal: all 64 digits, or the first ones when only they are published. Empty when none
             are; then the first copy that is downloaded is recorded, and later copies must be equal to it.
     """
@@ -34,12 +31,7 @@ class WeightSet:
     """The files that one network loads.
 
     Attributes:
-        name: Name of the set and of its network.
-        title: Title in listings.
-        source: Page of the owner.
         licence: Short name of the licence, as the owner writes it.
-        serves: Metrics and parts that need it.
-        files: The files.
         gated: Whether the owner requires an account that has accepted the licence.
         runs_code: Whether a file is a program (TorchScript), which is run only when its digest is known.
     """

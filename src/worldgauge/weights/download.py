@@ -48,12 +48,7 @@ class PullError(WorldgaugeError):
 
 @dataclass(frozen=True)
 class Linked:
-    """What a host states about a large file before it redirects to it (Hugging Face).
-
-    Attributes:
-        sha256: Digest; empty when not stated.
-        bytes: Size; None when not stated.
-    """
+    """What a host states about a large file before it redirects to it (Hugging Face)."""
 
     sha256: str = ""
     bytes: int | None = None
@@ -124,13 +119,7 @@ def _linked(answer: http.client.HTTPResponse) -> Linked:
 
 @dataclass(frozen=True)
 class Pulled:
-    """A set that is on this machine.
-
-    Attributes:
-        set: The set.
-        folder: Its folder.
-        brought: Names of the files that were downloaded now.
-    """
+    """A set that is on this machine."""
 
     set: WeightSet
     folder: Path
@@ -340,13 +329,7 @@ def _on_disk(part: Part) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Version:
-    """Identity of the bytes at an address.
-
-    Attributes:
-        url: The address.
-        etag: An entity tag that promises equal bytes.
-        sha256: Digest, when the host states it.
-    """
+    """Identity of the bytes at an address."""
 
     url: str
     etag: str
@@ -362,11 +345,7 @@ class Version:
 
 
 class Part:
-    """An incomplete download of a file.
-
-    Args:
-        path: Path of the final file.
-    """
+    """An incomplete download of a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = part_of(path)

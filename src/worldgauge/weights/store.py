@@ -35,13 +35,7 @@ class AbsentWeightsError(WorldgaugeError):
 
 @dataclass(frozen=True)
 class Opened:
-    """A set that is on this machine.
-
-    Attributes:
-        set: The set.
-        folder: Its folder.
-        digest: SHA-256 of all its files, in hexadecimal.
-    """
+    """A set that is on this machine."""
 
     set: WeightSet
     folder: Path
@@ -53,12 +47,8 @@ class Standing:
     """State of a set on this machine.
 
     Attributes:
-        set: The set.
-        folder: Its folder.
         state: "here": all files, and correct. "partial": some files, or part of one. "wrong": some are not correct. See
             `State`.
-        sha256: Digests of the files that were found, by name.
-        faults: What is wrong with them, by name.
     """
 
     set: WeightSet
@@ -182,13 +172,7 @@ RECORD = ".record.json"
 
 @dataclass(frozen=True)
 class Seen:
-    """State of a file when it was hashed.
-
-    Attributes:
-        bytes: Size.
-        mtime_ns: Time of the last change, in nanoseconds.
-        sha256: Digest in hexadecimal.
-    """
+    """State of a file when it was hashed."""
 
     bytes: int
     mtime_ns: int
@@ -244,14 +228,7 @@ MOST_FILES = 200_000
 
 @dataclass(frozen=True)
 class Adopted:
-    """A file that was taken into the store.
-
-    Attributes:
-        set: Name of its set.
-        name: Name of the file in the set.
-        source: Where it was found.
-        linked: Whether it was linked; else it was copied.
-    """
+    """A file that was taken into the store."""
 
     set: str
     name: str
@@ -264,7 +241,6 @@ class Adoption:
     """Result of a search for weights.
 
     Attributes:
-        taken: Files that were taken.
         here: Files (set, name) that were in the store before.
         wrong: Files with the right name and the wrong content, described in words.
     """

@@ -13,8 +13,7 @@ import pytest
 from worldgauge.core.errors import DataError
 from worldgauge.core.video import Clip
 from worldgauge.perception.cache import cache_folder, keep
-from worldgauge.perception.decoders import DecodedPath, DecodeRequest, as_json, decode_cached, path_of_json
-from worldgauge.perception.decoders.cache import key_of
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest, as_json, decode_cached, key_of, path_of_json
 
 
 class Counting:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from worldgauge.core.geometry import pose_from_yaw_pitch
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest
 from worldgauge.perception.decoders._reconstruction import Model, difference, elect
-from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest
 from worldgauge.perception.decoders.frames import (
     Evidence,
     anchor_too_far,

@@ -8,8 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 
 from worldgauge.core.errors import UsageError  # noqa: E402
-from worldgauge.perception.networks import networks, usual_precision  # noqa: E402
-from worldgauge.perception.networks.device import choose_device, inference  # noqa: E402
+from worldgauge.perception.networks import choose_device, inference, networks, usual_precision  # noqa: E402  # noqa: E402
 
 
 def flags() -> tuple[bool, bool]:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from worldgauge.perception.networks import ComputeDevice
 from worldgauge.perception.networks._pretrained import clip_input, dino_input, framewise, musiq_input
-from worldgauge.perception.networks.device import ComputeDevice
 
 IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])

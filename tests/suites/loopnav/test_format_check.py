@@ -21,8 +21,8 @@ from worldgauge.suites.loopnav import format_check as loopnav_check
 from worldgauge.suites.loopnav.format import write_manifest
 from worldgauge.suites.loopnav.format_check import check
 from worldgauge.suites.loopnav.format_records import measure
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
-from worldgauge.worlds.minecraft.cells.cells import write as write_cells
+from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.cells import write as write_cells
 from worldgauge.worlds.walking.walk import Walk
 
 LOOP = straight_loop()

@@ -34,7 +34,7 @@ from worldgauge.models.references.truth import Truth
 from worldgauge.perception.loading import open_perception
 from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind.format.files import IMAGES
-from worldgauge.suites.mind.format.results import read_results, results_of
+from worldgauge.suites.mind.format.results import results_of
 from worldgauge.suites.mind.metrics.action_accuracy import labels_of
 from worldgauge.suites.mind.metrics.scene_consistency import gsc_mse
 from worldgauge.suites.mind.protocol import ClipQuestion, question_of, request_of
@@ -709,7 +709,7 @@ class TestExport:
         assert [video["video_name"] for video in mirror["video_results"]] == [f"path-{n + 1}.mp4" for n in range(paths)]
         first = mirror["video_results"][0]
         assert (first["sample_frames"], first["mark_time"], first["gsc"]["avg_mse"]) == (48, 24, 0)
-        assert read_results(path).data
+        assert json.loads(path.read_text())["data"]
 
     def test_failures_keep_their_error(self) -> None:
         lost = Failure(MEM, {"test": "mem", "perspective": "first person"}, "action.json is gone")

@@ -15,7 +15,7 @@ from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel
 from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.models import models
-from worldgauge.models.references.rendered import Render
+from worldgauge.models.references.truth import Render
 from worldgauge.perception.decoders import DecodedPath
 from worldgauge.suites.target.format.read import discover
 from worldgauge.suites.target.replan import ANCHOR_M, ARRIVED_M, STRIDE_M, Leg, Trail, leg_of

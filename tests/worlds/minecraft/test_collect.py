@@ -20,8 +20,7 @@ from worldgauge.suites.loopnav.format import worlds_of
 from worldgauge.suites.loopnav.format_check import check
 from worldgauge.worlds import open_world
 from worldgauge.worlds.minecraft.places import place_of
-from worldgauge.worlds.minecraft.servers.java import JavaServer
-from worldgauge.worlds.minecraft.servers.server import JsServer
+from worldgauge.worlds.minecraft.server import JavaServer, JsServer
 
 SMALL = {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)}
 GAME = {"world": "minecraft"}
@@ -30,7 +29,7 @@ OFFLINE = {**GAME, "mode": "offline"}
 SERVER = """
 import sys
 from worldgauge.worlds.minecraft.names import cells_of
-from worldgauge.worlds.minecraft.servers.server import JsServer
+from worldgauge.worlds.minecraft.server import JsServer
 from worldgauge.worlds.voxel.generate import generate
 
 cells = cells_of(generate("plains", 5, (320, 320, 64)), at=(700 - 160, 40, -330 - 160))

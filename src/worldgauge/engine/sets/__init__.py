@@ -55,10 +55,6 @@ class NamedSet:
     """A set of all suites.
 
     Attributes:
-        name: Its name, such as "worldgauge-mini".
-        version: Version of its content.
-        title: What it is, in a few words.
-        parts: One part a suite.
         made_with: Versions of packages, and the kind of processor, with which it was frozen.
     """
 

@@ -112,13 +112,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Failure:
-    """A task without scores, because it failed.
-
-    Attributes:
-        task: Id of the task.
-        group: Group of the task.
-        error: The error in one line.
-    """
+    """A task without scores, because it failed."""
 
     task: str
     group: Mapping[str, Any]
@@ -367,11 +361,7 @@ class TellsOfAnswer(Protocol):
 
 
 class Stopwatch:
-    """Measures all answers that a model gives to one task.
-
-    Attributes:
-        notes: What the model told about them, each text once.
-    """
+    """Measures all answers that a model gives to one task."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

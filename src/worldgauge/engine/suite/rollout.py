@@ -49,9 +49,6 @@ class RateBridge:
     """The way to a model's own rate and back, for one question.
 
     Attributes:
-        own_fps: Frames a second of the model.
-        fps: Frames a second of what the suite asks for.
-        asked: Number of frames that the suite asks for.
         drawn: How frames of the model are drawn at the suite's times.
     """
 
@@ -315,8 +312,6 @@ class KeptRollout:
     """A rollout that was stored.
 
     Attributes:
-        rollout: Name of the video in the record's folder.
-        clip: The video.
         facts: "frames_generated", "fps", "resolution", "finished_video" and "poses", which is a file name, or None
             where the camera is not known.
     """
@@ -331,7 +326,6 @@ class WrittenRollout:
     """A rollout that was written to a video.
 
     Attributes:
-        frames: Number of frames.
         poses: Camera-to-world poses of the frames, (n, 4, 4). None where the model gives none.
         facts: "bridge" where the model was asked at another rate (`RateBridge.facts`), and "frames_made" where it made
             more frames than were asked for.

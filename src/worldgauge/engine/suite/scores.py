@@ -323,13 +323,6 @@ class SubjectScores:
     """The scores and failed tasks of one subject, for the tables of a suite with several kinds of tasks.
 
     The key "task" of a task's group names its kind.
-
-    Args:
-        label: Label of the subject.
-        kind: "subject" or "reference".
-        scores: All its scores.
-        failed: Its tasks without scores.
-        headline: Name of the score that every task has.
     """
 
     def __init__(

@@ -25,13 +25,7 @@ Sizes = Mapping[str, tuple[Size, Size]]
 
 @dataclass(frozen=True)
 class Workload:
-    """What the standard evaluation of a suite asks of a model.
-
-    Attributes:
-        frames: Number of frames to imagine.
-        tasks: Number of tasks, in words ("144 walks").
-        fps: Frame rate of its recordings.
-    """
+    """What the standard evaluation of a suite asks of a model."""
 
     frames: int
     tasks: str
@@ -47,7 +41,6 @@ class TrialQuestions(ABC):
             steps, then a turn.
         one_frame: Whether the suite shows a single frame, whatever context is asked for.
         workload: What the standard evaluation asks. None where it is not told.
-        action_space: Name of the space of its actions.
         by_default: Whether a model is tried with them where no suite is named. True for one suite.
     """
 

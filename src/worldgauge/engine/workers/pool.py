@@ -42,9 +42,6 @@ class Job:
     attempt has left on disk.
 
     Attributes:
-        id: Name of the job.
-        call: The function, as "worldgauge.module:function".
-        args: Arguments, plain JSON values.
         deadline_s: Seconds without progress after which the job is killed. None for no limit.
         retries: How often the job is repeated when its worker dies or it ends with LostError.
         start_s: The deadline until its first progress, for a job that has to load something. By default `deadline_s`.
@@ -63,14 +60,9 @@ class Result:
     """Result of a job: its value, or an error in one line.
 
     Attributes:
-        id: Name of the job.
-        value: What the function returned.
         error: The error in one line. None where there is a value.
         kind: Type of the exception. "LostError" when the worker died, None when it was killed.
-        trace: Traceback of the exception, if there was one.
         known: Whether the exception is a WorldgaugeError, whose message is complete.
-        seconds: Duration of the last attempt.
-        lost: Errors of the earlier attempts.
     """
 
     id: str
@@ -141,11 +133,7 @@ class _Attempt:
     """A job that waits or is in progress.
 
     Attributes:
-        job: The job.
         lost: For each earlier attempt, how it was lost, and the place of its output.
-        taken: Time when a worker took it.
-        alive: Time of its last progress.
-        begun: Whether it has reported progress.
     """
 
     job: Job
@@ -186,12 +174,7 @@ class Pool:
     absent.
 
     Args:
-        workers: Largest number of processes.
-        hire: Starts a worker, by default on this machine.
         cores: Cores that the workers share; 1 each where it is not known.
-
-    Raises:
-        UsageError: For fewer than 1 worker.
     """
 
     def __init__(self, workers: int, hire: Hire | None = None, *, cores: int = 1) -> None:

@@ -58,11 +58,7 @@ class Cluster:
     """The nodes of a Ray cluster; see `engine.workers.site.Site`.
 
     Args:
-        ray: The module `ray`.
-        logs: Folder for the output of workers.
         marks: Text by path of files with which nodes prove that they see the shared folders.
-        data: Folders that workers read.
-        waits: Whether the cluster may add nodes on demand.
     """
 
     def __init__(
@@ -170,9 +166,6 @@ class Relay:
     """The node's end of a worker: starts a local worker, and passes lines to it and from it.
 
     Another version of worldgauge may call it, so it takes only text and does nothing before `begin`.
-
-    Args:
-        facts: Facts of `Cluster`, as JSON text.
     """
 
     def __init__(self, facts: str) -> None:

@@ -40,7 +40,6 @@ class DepthMesh:
     Args:
         image: (H, W, 3) uint8.
         depth: (H, W) metres, along the axis of a `Camera` or along the ray of a `Panorama`; pixels of NaN are left out.
-        camera: Camera of the frame.
         pose: (4, 4) camera-to-world pose of the frame.
     """
 
@@ -298,10 +297,6 @@ class DepthSource:
 
     Args:
         at: A network to run here ("depth-anything"), or the address of a server of kind "depth" ("cmd:...").
-
-    Raises:
-        AbsentWeightsError: The weights are missing; the message names the command that downloads them.
-        UsageError: The network or server is of another kind.
     """
 
     def __init__(self, at: str) -> None:

@@ -77,9 +77,6 @@ class Matched:
     Args:
         images: (H, W) uint8 of one size, in order of time, the anchor first.
         focal_px: Where the focal length starts from; None when unknown.
-        folder: Where the database lies while this is in use.
-        anchored: Image 0 is the anchor.
-        anchor_xy: As in `DecodeRequest`.
     """
 
     def __init__(
@@ -259,7 +256,6 @@ class Election:
     """The chosen model.
 
     Attributes:
-        model: The model.
         agreed: Another model from another start shows the same path. Its anchor is placed only if both agree on it.
         difference: Difference to the nearest other model as a share of the extent of the path; None when there is no
             other.

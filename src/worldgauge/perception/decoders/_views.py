@@ -28,7 +28,6 @@ class Scene:
         rotations: (F, 3, 3), world to camera.
         translations: (F, 3), world to camera.
         points: (P, 3).
-        focal: Pixels, one for all.
     """
 
     rotations: FloatArray

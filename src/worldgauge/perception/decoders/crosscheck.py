@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from worldgauge.core import geometry
 from worldgauge.core.errors import ShapeError, WorldgaugeError
 from worldgauge.core.geometry import FloatArray, Sim3
-from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 
 FALLBACK = "klt-vo"
 SURE_LIKENESS = 0.3

@@ -9,7 +9,7 @@ import numpy as np
 
 from worldgauge.core import geometry
 from worldgauge.core.errors import ShapeError
-from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.frames import evenly_spaced, stationary_path
 from worldgauge.perception.decoders.poses import ground_path, heading_change_deg
 

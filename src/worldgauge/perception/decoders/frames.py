@@ -13,7 +13,7 @@ from worldgauge.core import geometry
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
 from worldgauge.core.video import resize
-from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, Status
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest, Status
 from worldgauge.perception.decoders.poses import GroundPath
 
 Indices = NDArray[np.int64]
@@ -152,9 +152,6 @@ class Evidence:
     Attributes:
         registered: (m,) bool, video frames with a camera.
         anchor: Whether the anchor has one; None where there is no anchor.
-        reprojection_px: Mean reprojection error, pixels.
-        points_per_frame: Mean over the frames with a camera.
-        focal_widths: Focal length in image widths.
         given_widths: Focal length that the given field of view has; None when none is given.
     """
 

@@ -21,6 +21,7 @@ from worldgauge.core import geometry
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray, invert, rotation_angle
 from worldgauge.core.image import Image
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders._tracks import LEAST_LEAD, AnchorPlace, FirstFrame, Tracks, follow, place_anchor
 from worldgauge.perception.decoders._views import (
     AGREE_PX,
@@ -34,7 +35,6 @@ from worldgauge.perception.decoders._views import (
     turn_between,
     two_views,
 )
-from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.crosscheck import unconfirmed
 from worldgauge.perception.decoders.frames import (
     STILL_PX,

@@ -31,9 +31,6 @@ class GroundPath(NamedTuple):
         xy: (n, 2) metres, origin and heading at the first pose, +y ahead, +x to the right; None without a scale.
         positions: (n, 3) in the frame of the first camera, metres where there is a scale.
         rotations: (n, 3, 3), camera to the first camera.
-        scale: Metres per unit of the input.
-        anchor_estimated: Distance of the anchor in units of the input.
-        fault: Why there is no scale; empty if there is one.
     """
 
     xy: FloatArray | None

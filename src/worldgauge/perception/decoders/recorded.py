@@ -39,7 +39,7 @@ from worldgauge.core.errors import DataError, ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.io import digest_of, read_npz, read_text
 from worldgauge.perception.colmap import read_images_txt
-from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.frames import Indices, evenly_spaced, from_start, walkable
 from worldgauge.perception.decoders.poses import (
     Layout,

@@ -13,7 +13,7 @@ from worldgauge.core.errors import DataError, NotApplicableError, ShapeError, Us
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.model import Needs
 from worldgauge.core.video import Clip
-from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.frames import (
     STILL_PX,
     displacement_px,

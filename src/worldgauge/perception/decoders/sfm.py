@@ -19,9 +19,9 @@ import numpy as np
 
 from worldgauge.core import geometry
 from worldgauge.core.errors import DataError, UsageError
+from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders._reconstruction import BrokenOffError, Election, Model, pycolmap, reconstruct
 from worldgauge.perception.decoders._tracks import LEAST_LEAD
-from worldgauge.perception.decoders.contract import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.crosscheck import (
     FALLBACK,
     SURE_LIKENESS,

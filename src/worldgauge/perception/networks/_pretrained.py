@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.perception.networks.device import Batches, ComputeDevice, inference, torch_for, transformers_for
+from worldgauge.perception.networks import Batches, ComputeDevice, inference, torch_for, transformers_for
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 _TABLES = 10_000_000

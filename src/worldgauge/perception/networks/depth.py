@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.perception.networks import ComputeDevice, networks
+from worldgauge.perception.networks import ComputeDevice, networks, torch_for
 from worldgauge.perception.networks._pretrained import CONFIG, IMAGENET, framewise, load_pretrained
-from worldgauge.perception.networks.device import torch_for
 
 SHORTER_PX, PATCH_PX = 518, 14
 MAX_ASPECT = 4.0

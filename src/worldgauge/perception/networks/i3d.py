@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.perception.networks import networks
-from worldgauge.perception.networks.device import ComputeDevice, inference, torch_for
+from worldgauge.perception.networks import ComputeDevice, inference, networks, torch_for
 from worldgauge.weights import catalogue, known_program
 
 SIDE, LEAST_FRAMES, FEATURES = 224, 10, 400

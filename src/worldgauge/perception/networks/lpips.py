@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.perception.networks import networks
-from worldgauge.perception.networks.device import Batches, ComputeDevice, inference, torch_for
+from worldgauge.perception.networks import Batches, ComputeDevice, inference, networks, torch_for
 from worldgauge.weights import read_tensors
 
 _PIXELS_ON_GPU = 16 * 1280 * 720

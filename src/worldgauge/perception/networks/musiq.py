@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, ShapeError
-from worldgauge.perception.networks import networks
+from worldgauge.perception.networks import ComputeDevice, networks, torch_for
 from worldgauge.perception.networks._pretrained import framewise
-from worldgauge.perception.networks.device import ComputeDevice, torch_for
 from worldgauge.weights import expect, read_tensors
 
 WEIGHTS = "musiq_spaq_ckpt-358bb6af.pth"
@@ -87,16 +86,7 @@ PUBLISHED = Sizes(stem=64, block=256, width=384, inner=1152, layers=14)
 
 
 class Encoder:
-    """The network on its device.
-
-    Args:
-        tensors: Weights by name.
-        device: Device and precision.
-        path: File of the weights, for messages.
-
-    Raises:
-        DataError: The tensors are not those of MUSIQ.
-    """
+    """The network on its device."""
 
     def __init__(self, tensors: Mapping[str, Float32], device: ComputeDevice, path: Path) -> None:
         sizes = _checked(tensors, path)

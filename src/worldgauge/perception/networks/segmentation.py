@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.perception.instances import CONFIDENCE, Found
-from worldgauge.perception.networks import ComputeDevice, networks
+from worldgauge.perception.networks import ComputeDevice, inference, networks, torch_for, transformers_for
 from worldgauge.perception.networks._pretrained import (
     IMAGENET,
     checked_box,
@@ -27,7 +27,6 @@ from worldgauge.perception.networks._pretrained import (
     pair,
     shown,
 )
-from worldgauge.perception.networks.device import inference, torch_for, transformers_for
 
 _CORNERS = (2, 3)
 """What the network calls a box's first and second corner."""
@@ -248,13 +247,7 @@ SHORT_PX, LONG_PX = 800, 1333
 
 
 class Detection(NamedTuple):
-    """A named thing in a frame.
-
-    Attributes:
-        name: Its name.
-        score: 0 to 1.
-        box: x0, y0, x1, y1 in pixels.
-    """
+    """A named thing in a frame."""
 
     name: str
     score: float

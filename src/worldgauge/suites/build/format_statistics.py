@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from worldgauge.core.errors import DataError
 from worldgauge.engine.collection import DataReport, DataTable, Finding, Spread, grouped, mean_text, spread
@@ -60,10 +59,6 @@ class BuildStatistics:
     rows: tuple[KindStatistics, ...]
     findings: tuple[Finding, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
-
     def report(self) -> DataReport:
         """The same statistics in the form that every check returns."""
         columns = ("", "tasks", "paper", "usable", "builds", "easy", "medium", "hard", "words", "pictures")
@@ -85,7 +80,7 @@ class BuildStatistics:
             n_frames=self.n_frames,
             findings=self.findings,
             table=DataTable("tasks", columns, rows, notes),
-            facts=self.to_dict(),
+            facts=asdict(self),
             frames_noun="pictures",
         )
 

@@ -47,9 +47,9 @@ from worldgauge.suites.loopnav.walks import (
     record_loop,
 )
 from worldgauge.worlds import worlds
+from worldgauge.worlds.minecraft.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.places import place_of
-from worldgauge.worlds.minecraft.servers.bridge import BridgeError, BridgeLostError
-from worldgauge.worlds.minecraft.servers.java import address
+from worldgauge.worlds.minecraft.server import address
 from worldgauge.worlds.minecraft.viewer import MOST_PIXELS
 from worldgauge.worlds.scan.sources import chosen
 from worldgauge.worlds.voxel.world import KINDS, VERTICAL_FOV_DEG
@@ -307,7 +307,7 @@ class LoopNavCollection(Collection):
         write_manifest(self.out, worlds, settings)
 
     def check_same(self) -> None:
-        """Check that world, server and pictures are the same as before. The mode may differ: ours give the same files."""
+        """Check that world, server and pictures are as before. The mode may differ: ours give the same files."""
         super().check_same()
         before = self.manifest()
         if before is not None:

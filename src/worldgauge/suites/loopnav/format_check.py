@@ -283,7 +283,7 @@ def _of_worlds(root: Path) -> Iterator[Finding]:
     grids = {name: facts.params.get("grid", "") for name, facts in worlds_of(root).items() if facts.name == "minecraft"}
     if not grids:
         return
-    from worldgauge.worlds.minecraft.cells.cells import read as read_cells
+    from worldgauge.worlds.minecraft.cells import read as read_cells
     from worldgauge.worlds.minecraft.names import substitutions  # brings numba, 0.2 s
 
     for location, grid in grids.items():

@@ -26,16 +26,15 @@ from worldgauge.core.io import Stamp, stamp_of
 from worldgauge.engine.collect import render
 from worldgauge.worlds import World
 from worldgauge.worlds.minecraft import Minecraft
-from worldgauge.worlds.minecraft.cells.building import compare
-from worldgauge.worlds.minecraft.cells.cells import Cells, write
-from worldgauge.worlds.minecraft.cells.regions import box_of
-from worldgauge.worlds.minecraft.cells.survey import seed_of, survey
+from worldgauge.worlds.minecraft.building import compare
+from worldgauge.worlds.minecraft.cells import Cells, write
 from worldgauge.worlds.minecraft.install import VIEWER, find_node, find_packages
 from worldgauge.worlds.minecraft.names import cells_of, voxels_of
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.minecraft.places import SEED, VERSION, Place, place_of
-from worldgauge.worlds.minecraft.servers.java import JavaServer, address
-from worldgauge.worlds.minecraft.servers.server import JsServer, Online
+from worldgauge.worlds.minecraft.regions import box_of
+from worldgauge.worlds.minecraft.server import JavaServer, JsServer, Online, address
+from worldgauge.worlds.minecraft.survey import seed_of, survey
 from worldgauge.worlds.minecraft.viewer import Viewer
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.voxel import Voxel

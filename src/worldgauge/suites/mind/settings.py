@@ -12,7 +12,7 @@ from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.drift import HorizonSettings
 from worldgauge.engine.suite.rollout import BridgeSettings
 from worldgauge.engine.suite.settings import naming_setting, networks_digest, with_parity
-from worldgauge.perception.decoders.contract import digest_of
+from worldgauge.perception.decoders import digest_of
 from worldgauge.perception.network_source import What
 from worldgauge.suites.mind.format import PERSPECTIVES, Perspective
 from worldgauge.suites.mind.format.files import FPS

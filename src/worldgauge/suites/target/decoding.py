@@ -17,8 +17,14 @@ from worldgauge.core.io import digest_of, digest_of_file
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record
 from worldgauge.engine.suite.rollout import open_rollout, read_poses
-from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, open_decoder, settings_taken
-from worldgauge.perception.decoders.cache import decode_cached
+from worldgauge.perception.decoders import (
+    DecodedPath,
+    Decoder,
+    DecodeRequest,
+    decode_cached,
+    open_decoder,
+    settings_taken,
+)
 from worldgauge.serving import served_code
 from worldgauge.suites.target.format.scenario import Scenario, open_video, truth_clip, video_frames_of
 from worldgauge.suites.target.planners import current_pose

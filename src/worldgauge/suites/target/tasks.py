@@ -60,7 +60,7 @@ def _fingerprint(scenario: Scenario) -> str:
 
 
 def task_view(task: Task, settings: Settings) -> TaskView:
-    """Return the real frames from the current one on, poses and camera of the whole walk, and where the target stands."""
+    """Return the real frames from the current one on, poses and camera of the walk, and where the target stands."""
     scenario = scenario_of(task, settings)
     marks = {}
     if scenario.target is not None:

@@ -12,8 +12,7 @@ import pytest
 
 from suites.closedloop.policies.home_scene import F, L, R, Seen, candidates, largest_thing
 from worldgauge.chat.model import ScriptedChat
-from worldgauge.chat.pictures import RED
-from worldgauge.chat.prompts import Prompts
+from worldgauge.chat.prompts import RED, Prompts
 from worldgauge.chat.question import Question
 from worldgauge.chat.reply import BudgetError, EndpointError
 from worldgauge.core.episode import Goal

@@ -2,7 +2,6 @@
 
 Example:
     write_results(path, Results((ClipResult(...), MirrorResult(...)), video_max_time=None))
-    read_results(path).data
 """
 
 from __future__ import annotations
@@ -15,13 +14,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from worldgauge.core.episode import short
-from worldgauge.core.errors import DataError
-from worldgauge.core.io import read_text, write_file
+from worldgauge.core.io import write_file
 from worldgauge.engine.suite.contract import Failure, Score
 from worldgauge.models.videos import NO_VIDEO
 
-MAX_BYTES = 256 * 2**20
 INFINITE = "infinite_frames"
 """Key of ours: how many frames are equal to the bit. Their PSNR is null in the list, and `avg_psnr` is null."""
 
@@ -30,7 +26,6 @@ MISSING = "missing"
 ODD = "frame count is not an even number!"
 """The released error of a path out and back that cannot be split in two halves."""
 
-_ERRORS = ("rpe_trans_mean", "rpe_trans_median", "rpe_rot_mean_deg", "rpe_rot_median_deg")
 _PAIR = ("mse", "psnr", "ssim", "lpips")
 
 
@@ -173,30 +168,6 @@ def write_results(path: Path, results: Results) -> Path:
     return Path(path)
 
 
-def read_results(path: Path) -> Results:
-    """Read a result file, theirs or ours. Absent keys stay None.
-
-    `Infinity`, and null with a count, are both read as an infinite PSNR.
-    """
-    path = Path(path)
-    try:
-        content = json.loads(read_text(path, MAX_BYTES))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not valid JSON ({error}); write or download it again") from error
-    if not isinstance(content, dict) or not isinstance(content.get("data"), list):
-        raise DataError(f"{path}: expected an object with a list 'data', one object a clip")
-    found = []
-    for number, item in enumerate(content["data"]):
-        try:
-            found.append(_read_entry(item))
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise DataError(f"{path}: entry {number} of 'data' is no result of a clip ({error})") from error
-    most, missing = content.get("video_max_time"), content.get(MISSING) or ()
-    if not isinstance(missing, (list, tuple)) or not all(isinstance(name, str) for name in missing):
-        raise DataError(f"{path}: '{MISSING}' is no list of names; write or download it again")
-    return Results(tuple(found), most if isinstance(most, int) else None, tuple(missing))
-
-
 def _entry(item: ClipResult | MirrorResult) -> dict[str, Any]:
     head = {"path": item.path, "perspective": item.perspective, "test_type": item.test_type, "error": item.error}
     if isinstance(item, MirrorResult):
@@ -251,81 +222,6 @@ def _listed(name: str, values: Sequence[float] | None) -> dict[str, Any]:
 def _plain(value: float) -> float | None:
     """A number of JSON: null for one that is not finite."""
     return value if math.isfinite(value) else None
-
-
-def _read_entry(item: Mapping[str, Any]) -> ClipResult | MirrorResult:
-    head: dict[str, Any] = {name: _text(item[name]) for name in ("path", "perspective", "test_type")}
-    head["error"] = None if item.get("error") is None else str(item["error"])
-    if item["test_type"] == "mirror_test":
-        return MirrorResult(
-            **head,
-            videos=[_text(name) for name in item.get("videos") or ()],
-            video_results=[_read_video(video) for video in item.get("video_results") or ()],
-        )
-    quality: Mapping[str, Any] = item.get("visual_quality") or {}
-    dino: Mapping[str, Any] = item.get("dino") or {}
-    action: Mapping[str, Any] | None = item.get("action")
-    return ClipResult(
-        **head,
-        mark_time=_whole(item.get("mark_time")),
-        total_time=_whole(item.get("total_time")),
-        sample_frames=_whole(item.get("sample_frames")),
-        lcm=_read_pairs(item.get("lcm")),
-        imaging=_values(quality.get("imaging")),
-        aesthetic=_values(quality.get("aesthetic")),
-        dino_mse=_values(dino.get("dino_mse")),
-        action=None if action is None else {str(group): _stats(stats) for group, stats in action.items()},
-    )
-
-
-def _read_video(video: Mapping[str, Any]) -> MirrorVideo:
-    return MirrorVideo(
-        video_name=_text(video["video_name"]),
-        error=None if video.get("error") is None else str(video["error"]),
-        mark_time=_whole(video.get("mark_time")),
-        sample_frames=_whole(video.get("sample_frames")),
-        gsc=_read_pairs(video.get("gsc")),
-    )
-
-
-def _read_pairs(entry: Mapping[str, Any] | None) -> PairScores | None:
-    if entry is None:
-        return None
-    missing = math.inf if entry.get(INFINITE) else math.nan
-    lists = {name: _values(entry.get(name)) for name in ("mse", "ssim", "lpips")}
-    return PairScores(psnr=_values(entry.get("psnr"), missing), **lists)
-
-
-def _values(values: Any, missing: float = math.nan) -> list[float] | None:
-    """The numbers of a list, `missing` for null; None where there is no list."""
-    return None if values is None else [_number(value, missing) for value in values]
-
-
-def _stats(entry: Mapping[str, Any]) -> ActionStats:
-    count = _whole(entry["count"])
-    return ActionStats(count or 0, *(_number(entry.get(name), math.nan) for name in _ERRORS))
-
-
-def _number(value: Any, missing: float) -> float:
-    if value is None:
-        return missing
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{short(value)} is no number")
-    return float(value)
-
-
-def _whole(value: Any) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
-        raise ValueError(f"{short(value)} is no whole number")
-    return int(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{short(value)} is no text")
-    return value
 
 
 ByMetric = Mapping[str, Score]
