@@ -34,7 +34,7 @@ def test_statistics_of_the_published_form(tmp_path: Path) -> None:
     assert rows["creativity"].images is not None
     assert rows["creativity"].images.mean == 0
     assert texts(report, "error") == []
-    assert json.loads(json.dumps(report.to_dict()))["rows"][0]["kind"] == "planning"
+    assert json.loads(json.dumps(report.report().facts))["rows"][0]["kind"] == "planning"
 
 
 def test_a_sound_set_of_ours_has_no_findings_but_missing_kinds(tmp_path: Path) -> None:

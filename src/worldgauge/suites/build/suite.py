@@ -40,24 +40,6 @@ MOST_TEXT = 6_000
 EXPECTED = "expected"
 
 
-def answer_card(
-    task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]], settings: BuildSettings
-) -> AnswerCard:
-    """Return the task and every subject's answer."""
-    row, truth = row_of(task), truth_of(task)
-    plates = {}
-    if truth is not None and row.kind != "creativity":
-        image, solid = _drawn(truth)
-        plates[EXPECTED] = AnswerView(image, "", f"{truth.blocks} blocks", (), solid)
-    elif row.answer:
-        plates[EXPECTED] = AnswerView(text=row.answer)
-    for label, record in records.items():
-        text = answer_of(record)
-        built = reading_of(row, text, settings).blueprint if row.kind in BUILD_KINDS else None
-        plates[label] = _plate(answer_text(text), built, scores.get(label, ()))
-    return AnswerCard(row.instruction, shown_with(task), plates)
-
-
 def _plate(text: str, built: Blueprint | None, scores: Sequence[Score]) -> AnswerView:
     headline = next((score for score in scores if score.metric == HEADLINE), None)
     verdict = "" if headline is None or headline.value is None else f"{headline.value:.0f} % of full marks"
@@ -178,7 +160,18 @@ class Build(Suite):
         self, task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]]
     ) -> AnswerCard:
         """The question, what was expected, and every answer."""
-        return answer_card(task, records, scores, self.options)
+        row, truth = row_of(task), truth_of(task)
+        plates = {}
+        if truth is not None and row.kind != "creativity":
+            image, solid = _drawn(truth)
+            plates[EXPECTED] = AnswerView(image, "", f"{truth.blocks} blocks", (), solid)
+        elif row.answer:
+            plates[EXPECTED] = AnswerView(text=row.answer)
+        for label, record in records.items():
+            text = answer_of(record)
+            built = reading_of(row, text, self.options).blueprint if row.kind in BUILD_KINDS else None
+            plates[label] = _plate(answer_text(text), built, scores.get(label, ()))
+        return AnswerCard(row.instruction, shown_with(task), plates)
 
     def vote_table(self, votes: Path, runs: Sequence[Path]) -> Table:
         """Creativity with the votes that `worldgauge vote` has held."""
