@@ -18,18 +18,17 @@ import numpy as np
 
 from worldgauge.core.errors import MissingExtraError, WorldError
 from worldgauge.worlds.blocks.nbt import nbt_library
-from worldgauge.worlds.minecraft.cells.cells import Cells, to_bytes
-from worldgauge.worlds.minecraft.cells.regions import box_of, read_cells, write_world
+from worldgauge.worlds.minecraft.bridge import Bridge
+from worldgauge.worlds.minecraft.cells import Cells, to_bytes
 from worldgauge.worlds.minecraft.install import find_node, find_packages
 from worldgauge.worlds.minecraft.names import cells_of
-from worldgauge.worlds.minecraft.offline import COLUMNS, VERSION, Goal, Offline, Walk
-from worldgauge.worlds.minecraft.parity import random_actions
-from worldgauge.worlds.minecraft.servers.bridge import Bridge
-from worldgauge.worlds.minecraft.servers.server import JsServer
+from worldgauge.worlds.minecraft.offline import COLUMNS, VERSION, Goal, Offline, Walk, random_actions
+from worldgauge.worlds.minecraft.regions import box_of, read_cells, write_world
+from worldgauge.worlds.minecraft.server import JsServer
 from worldgauge.worlds.voxel.generate import generate
 from worldgauge.worlds.voxel.player import TICKS_PER_SECOND, Action, PlayerState, pack, step, tick
 from worldgauge.worlds.voxel.world import VoxelWorld
-from worldgauge.worlds.walking.sampling import sample_place, start_place
+from worldgauge.worlds.walking.planner import sample_place, start_place
 
 REFERENCE = "the same ticks, known before, one question a tick"
 RANGES = (5, 15, 30, 50)

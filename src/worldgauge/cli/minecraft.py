@@ -17,11 +17,11 @@ from worldgauge.terminal.options import FAILED, Csv, Json, Seed
 
 if TYPE_CHECKING:
     from worldgauge.worlds.blocks.blueprint import Blueprint
-    from worldgauge.worlds.minecraft.cells.building import Verified
-    from worldgauge.worlds.minecraft.cells.cells import Cells
-    from worldgauge.worlds.minecraft.cells.regions import Corner
-    from worldgauge.worlds.minecraft.parity import Deviation
-    from worldgauge.worlds.minecraft.servers.server import Player
+    from worldgauge.worlds.minecraft.building import Verified
+    from worldgauge.worlds.minecraft.cells import Cells
+    from worldgauge.worlds.minecraft.offline import Deviation
+    from worldgauge.worlds.minecraft.regions import Corner
+    from worldgauge.worlds.minecraft.server import Player
 
 _SHOWN = 5
 """Differences printed; all stand in the JSON."""
@@ -74,7 +74,7 @@ def build(
     server, to try it out.
     """
     from worldgauge.worlds.blocks.views import look
-    from worldgauge.worlds.minecraft.cells import building
+    from worldgauge.worlds.minecraft import building
 
     corner = _corner(at, "--at")
     if server is not None and save is not None:
@@ -105,8 +105,8 @@ def read(
     from worldgauge.terminal.output import print_json
     from worldgauge.worlds.blocks.views import WRITERS, facts_of_blueprint
     from worldgauge.worlds.blocks.views import save as write
-    from worldgauge.worlds.minecraft.cells.building import blueprint_of
-    from worldgauge.worlds.minecraft.cells.survey import read_box
+    from worldgauge.worlds.minecraft.building import blueprint_of
+    from worldgauge.worlds.minecraft.survey import read_box
 
     if out.suffix.lower() not in WRITERS:
         raise UsageError(f"{out}: structures are written as {', '.join(WRITERS)}, not '{out.suffix}'")
@@ -139,7 +139,7 @@ def save(
     version: Version = "1.16.5",
 ) -> None:
     """Save a generated village as a world that the game can open."""
-    from worldgauge.worlds.minecraft.cells.regions import write_world
+    from worldgauge.worlds.minecraft.regions import write_world
 
     cells = _village(kind, seed, version)
     write_world(out, cells, version)
@@ -155,8 +155,8 @@ def serve(
     version: Version = "1.16.5",
 ) -> None:
     """Run a server with a generated village or a saved world, for this machine only, until Ctrl-C."""
-    from worldgauge.worlds.minecraft.servers.bridge import BridgeError
-    from worldgauge.worlds.minecraft.servers.server import JsServer
+    from worldgauge.worlds.minecraft.bridge import BridgeError
+    from worldgauge.worlds.minecraft.server import JsServer
 
     if save is not None and (kind, seed) != (None, None):
         raise UsageError("a saved world has no kind and no seed: give --save, or --kind and --seed")
@@ -190,8 +190,7 @@ def parity(
     from worldgauge.terminal.output import form_of, print_csv, print_json, print_numbers
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.worlds.minecraft.names import cells_of
-    from worldgauge.worlds.minecraft.offline import Offline
-    from worldgauge.worlds.minecraft.parity import deviation
+    from worldgauge.worlds.minecraft.offline import Offline, deviation
     from worldgauge.worlds.voxel.generate import generate
     from worldgauge.worlds.voxel.world import FAMILIES, KINDS
 
@@ -224,8 +223,8 @@ def parity(
 
 def _village(kind: str, seed: int, version: str) -> Cells:
     """A generated world in the block names of a version."""
-    from worldgauge.worlds.minecraft.cells.chunks import LAYOUTS
     from worldgauge.worlds.minecraft.names import cells_of
+    from worldgauge.worlds.minecraft.regions import LAYOUTS
     from worldgauge.worlds.voxel.generate import generate
 
     _demand_kind(kind)
@@ -248,8 +247,7 @@ def _extent(cells: Cells) -> str:
 
 def _running(server: str | None) -> AbstractContextManager[Player]:
     """A bot on the given server, or on a temporary one of ours."""
-    from worldgauge.worlds.minecraft.servers.java import JavaServer, address
-    from worldgauge.worlds.minecraft.servers.server import JsServer
+    from worldgauge.worlds.minecraft.server import JavaServer, JsServer, address
 
     return JsServer(version=_TRIED) if server is None else JavaServer(*address(server))
 

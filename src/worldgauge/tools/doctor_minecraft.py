@@ -9,10 +9,9 @@ import numpy as np
 
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.tools.doctor import BROWSERS, Requirement
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
+from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.install import INSTALL_HINT, find_node, find_packages
-from worldgauge.worlds.minecraft.servers.java import JavaServer, address
-from worldgauge.worlds.minecraft.servers.server import JsServer
+from worldgauge.worlds.minecraft.server import JavaServer, JsServer, address
 from worldgauge.worlds.minecraft.viewer import Viewer
 
 

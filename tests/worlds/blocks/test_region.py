@@ -10,10 +10,10 @@ from support import nbt_bytes as nbt
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.worlds.blocks import table
 from worldgauge.worlds.blocks.structure_files import Limits, read_region_box, read_structure, write_nbt
-from worldgauge.worlds.minecraft.cells.building import blueprint_of
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
-from worldgauge.worlds.minecraft.cells.regions import read_cells
-from worldgauge.worlds.minecraft.cells.regions import write_world as write_cells
+from worldgauge.worlds.minecraft.building import blueprint_of
+from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.regions import read_cells
+from worldgauge.worlds.minecraft.regions import write_world as write_cells
 
 Place = tuple[int, int, int]
 

@@ -15,8 +15,8 @@ from support import nbt_bytes as nbt
 from support.commands import Done, command
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.structure_files import read_structure, write_schem
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
-from worldgauge.worlds.minecraft.cells.regions import write_world
+from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.regions import write_world
 
 pytest.importorskip("nbtlib")
 
@@ -54,7 +54,7 @@ def test_a_build_goes_into_a_copy_of_a_saved_world(folder: Path) -> None:
 
 
 def test_a_build_that_is_not_as_planned_is_told_and_ends_with_1(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from worldgauge.worlds.minecraft.cells import building
+    from worldgauge.worlds.minecraft import building
 
     def without_ten(world: Path, out: Path, cells: Cells) -> None:
         index = cells.index.copy()

@@ -8,7 +8,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from support.toyworld import meadow
 from worldgauge.core.errors import UsageError, WorldError
-from worldgauge.worlds.minecraft.cells.cells import Cells
+from worldgauge.worlds.minecraft.cells import Cells
 from worldgauge.worlds.minecraft.env import ENV_ID, MinecraftEnv
 from worldgauge.worlds.minecraft.install import PACKAGES_VARIABLE
 from worldgauge.worlds.minecraft.names import cells_of

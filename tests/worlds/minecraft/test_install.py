@@ -11,9 +11,8 @@ from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.tools.doctor import Requirement
 from worldgauge.tools.doctor_minecraft import examine
 from worldgauge.worlds.minecraft import install
-from worldgauge.worlds.minecraft.servers.bridge import Bridge
-from worldgauge.worlds.minecraft.servers.java import address
-from worldgauge.worlds.minecraft.servers.server import JsServer
+from worldgauge.worlds.minecraft.bridge import Bridge
+from worldgauge.worlds.minecraft.server import JsServer, address
 
 
 def program(folder: Path, name: str, text: str) -> None:

@@ -7,7 +7,7 @@ from support.toyworld import meadow
 from worldgauge.core.errors import UnknownNameError, WorldError
 from worldgauge.worlds.blocks import table
 from worldgauge.worlds.minecraft import names
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells, split_state
+from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state
 from worldgauge.worlds.voxel.blocks import KINDS, SETTLED_STATES, SHAPE_OF, SHAPES, SOLID, STATES, block, boxes_of
 from worldgauge.worlds.voxel.generate import generate
 

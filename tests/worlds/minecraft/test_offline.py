@@ -7,7 +7,7 @@ import pytest
 
 from support.toyworld import hills, meadow
 from worldgauge.core.errors import WorldError
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
+from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.minecraft.offline import COLUMNS, Goal, Offline
 from worldgauge.worlds.voxel.player import Action

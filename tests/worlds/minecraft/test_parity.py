@@ -8,10 +8,10 @@ import pytest
 from support.toyworld import meadow
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.blocks import table
-from worldgauge.worlds.minecraft import names, parity
-from worldgauge.worlds.minecraft.cells.cells import split_state
-from worldgauge.worlds.minecraft.offline import Offline
-from worldgauge.worlds.minecraft.parity import CAUSES, EQUAL_M, deviation
+from worldgauge.worlds.minecraft import names
+from worldgauge.worlds.minecraft import offline as parity
+from worldgauge.worlds.minecraft.cells import split_state
+from worldgauge.worlds.minecraft.offline import CAUSES, EQUAL_M, Offline, deviation
 from worldgauge.worlds.voxel import _body
 from worldgauge.worlds.voxel.blocks import FACINGS, SHAPE_OF, SHAPES, STATES, block
 from worldgauge.worlds.voxel.generate import generate

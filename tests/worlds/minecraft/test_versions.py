@@ -16,7 +16,7 @@ from worldgauge.worlds.blocks.blueprint import Blueprint, base_name, material
 from worldgauge.worlds.blocks.structure_files import Limits, in_current_names, read_structure, write_nbt, write_schem
 from worldgauge.worlds.blocks.views import flags_of
 from worldgauge.worlds.minecraft import names
-from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
+from worldgauge.worlds.minecraft.cells import split_state, state_text
 from worldgauge.worlds.minecraft.versions import current, full_states, spelled, version_of_save
 from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, SETTLED_STATES, SHAPE_OF, SHAPES, STATES, block
 from worldgauge.worlds.voxel.world import VoxelWorld

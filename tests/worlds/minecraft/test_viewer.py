@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
+from worldgauge.worlds.minecraft.bridge import BridgeLostError
+from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.install import VIEWER, find_node, find_packages
 from worldgauge.worlds.minecraft.names import cells_of
-from worldgauge.worlds.minecraft.servers.bridge import BridgeLostError
 from worldgauge.worlds.minecraft.viewer import Viewer
 from worldgauge.worlds.voxel.blocks import CATEGORIES
 from worldgauge.worlds.voxel.camera import Grid, render
@@ -185,7 +185,7 @@ def test_the_viewer_and_its_display_end_with_a_process_that_is_killed(viewer_pac
         import os, signal, sys
         from pathlib import Path
         import numpy as np
-        from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
+        from worldgauge.worlds.minecraft.cells import AIR, Cells
         from worldgauge.worlds.minecraft.viewer import Viewer
         viewer = Viewer(Cells((0, 0, 0), (AIR,), np.zeros((1, 1, 1), np.uint16)), packages=Path(sys.argv[1]))
         print(viewer._bridge.pid, flush=True)

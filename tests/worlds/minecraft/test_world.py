@@ -13,7 +13,7 @@ from worldgauge.core.errors import DataError, WorldError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.worlds import files_of, located, open_world
 from worldgauge.worlds.minecraft import Minecraft
-from worldgauge.worlds.minecraft.cells import cells as grid
+from worldgauge.worlds.minecraft import cells as grid
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.voxel import Voxel
 

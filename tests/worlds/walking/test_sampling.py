@@ -5,10 +5,10 @@ import pytest
 
 from support.toyworld import hills, meadow
 from worldgauge.core.errors import WorldError
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
-from worldgauge.worlds.walking.planner import Planner
-from worldgauge.worlds.walking.sampling import (
+from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.walking.planner import (
     Ground,
+    Planner,
     embedded_ground,
     released_ground,
     sample_offset,

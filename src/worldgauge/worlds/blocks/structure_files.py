@@ -35,8 +35,8 @@ from worldgauge.worlds.blocks.nbt import (
     plain,
 )
 from worldgauge.worlds.blocks.regions import SIDE, read_chunk
-from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
-from worldgauge.worlds.minecraft.cells.chunks import data_version, overlap, section_numbers, sections_of
+from worldgauge.worlds.minecraft.cells import split_state, state_text
+from worldgauge.worlds.minecraft.regions import data_version, overlap, section_numbers, sections_of
 from worldgauge.worlds.minecraft.versions import DATA_VERSION, FIRST_NAMES, NAMES, current
 
 # From the palette of a file to the materials of a blueprint: names, jigsaws, kinds of air, and their order.

@@ -40,8 +40,7 @@ class Minecraft:
 
     def __init__(self, grid: str) -> None:
         # The cells are read when a world is built: listing the registry must stay quick.
-        from worldgauge.worlds.minecraft import names
-        from worldgauge.worlds.minecraft.cells import cells
+        from worldgauge.worlds.minecraft import cells, names
 
         self._grid = grid
         self.cells = cells.read(Path(grid))
@@ -99,6 +98,6 @@ class Minecraft:
 
     @cached_property
     def _digest(self) -> str:
-        from worldgauge.worlds.minecraft.cells.cells import to_bytes
+        from worldgauge.worlds.minecraft.cells import to_bytes
 
         return digest_of(to_bytes(self.cells))

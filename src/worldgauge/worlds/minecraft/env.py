@@ -13,7 +13,7 @@ from typing import Protocol
 import gymnasium
 
 from worldgauge.core.errors import UsageError
-from worldgauge.worlds.minecraft.cells.cells import Cells
+from worldgauge.worlds.minecraft.cells import Cells
 from worldgauge.worlds.minecraft.names import cells_of, voxels_of
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel import Voxel

@@ -5,19 +5,22 @@ Positions, headings and goals are in our frame (see `cells`); what the bridge sa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from worldgauge.core.errors import WorldError
+from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.minecraft.cells import cells as grid
-from worldgauge.worlds.minecraft.cells.cells import Cells
-from worldgauge.worlds.minecraft.servers.bridge import Bridge, Closing
-from worldgauge.worlds.voxel.player import Action, PlayerState
+from worldgauge.worlds.minecraft.bridge import Bridge, Closing
+from worldgauge.worlds.minecraft.cells import Cells, to_bytes, yaw_bot, yaw_ours
+from worldgauge.worlds.voxel.blocks import SHAPE_OF, SHAPES, SOLID
+from worldgauge.worlds.voxel.player import HALF_WIDTH_M, Action, PlayerState, step
+from worldgauge.worlds.voxel.world import VoxelWorld
 
 VERSION = "1.16.5"
 COLUMNS = (
@@ -78,7 +81,7 @@ class Offline(Closing):
         self.cells = cells
         self._bridge = Bridge.start(packages)
         try:
-            said = self._ask("open", {"version": version}, grid.to_bytes(cells), _OPEN_S).ok
+            said = self._ask("open", {"version": version}, to_bytes(cells), _OPEN_S).ok
             if tuple(said["columns"]) != COLUMNS or tuple(said["keys"]) != Action._fields[:-2]:
                 raise WorldError(f"the bridge answers with columns {said['columns']}, not with {COLUMNS}")
             x, y, z = cells.size
@@ -111,7 +114,7 @@ class Offline(Closing):
         if not np.isfinite((*position, yaw, pitch)).all():
             raise WorldError(f"a body cannot be put at {position}, yaw {yaw}, pitch {pitch}: not finite")
         place = [float(v) for v in self.cells.game(position)]
-        args = {"position": place, "yaw": grid.yaw_bot(float(yaw)), "pitch": float(pitch), "onGround": on_ground}
+        args = {"position": place, "yaw": yaw_bot(float(yaw)), "pitch": float(pitch), "onGround": on_ground}
         self.state = self._states(_rows(self._ask("place", args).data))[0]
         return self.state
 
@@ -179,7 +182,7 @@ def state_of_row(cells: Cells, row: Sequence[float]) -> PlayerState:
     """
     x, y, z, vx, vy, vz, yaw, pitch, ground, water, cooldown = row[:11]
     return PlayerState(
-        cells.ours((x, y, z)), (vx, -vz, vy), grid.yaw_ours(yaw), pitch, bool(ground), bool(water), int(cooldown)
+        cells.ours((x, y, z)), (vx, -vz, vy), yaw_ours(yaw), pitch, bool(ground), bool(water), int(cooldown)
     )
 
 
@@ -189,3 +192,136 @@ def _rows(data: bytes) -> FloatArray:
 
 def _limit_s(ticks: int) -> float:
     return 30.0 + ticks / _TICKS_PER_SECOND
+
+
+EQUAL_M = 1e-6
+"""Metres, or metres a tick, below which two bodies are at the same place and equally fast."""
+
+CAUSES = ("rounding", "other")
+"""Where the embedded world differs, and why.
+
+rounding: the game's physics computes a body's box again in every tick. Where a wall ends in the last quarter of a metre
+before 2 or 32 m of its coordinates, rounding then puts a body that stands against it 1e-15 m into it; what a body is
+in does not stop it: it goes on into the wall. Ours is stopped. other: nothing known.
+"""
+
+_REACH = 24
+# Where the sides of boxes lie, and how far off is still rounding.
+_SIXTEENTHS = 16
+_ROUNDED = 1e-9
+_HELD_TICKS = 12
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """The embedded physics against the game's, tick by tick, each from the game's body of the tick before.
+
+    Attributes:
+        ticks: How many.
+        worst: Largest difference of position (metres) or velocity (metres per tick) in one tick.
+        equal: Share of ticks below EQUAL_M.
+        causes: How many of the others are due to each of CAUSES.
+        walked: Largest distance of the two bodies in metres over whole walks from one start, of walks whose every tick
+            is equal.
+    """
+
+    ticks: int
+    worst: float
+    equal: float
+    causes: dict[str, int]
+    walked: float
+
+
+def deviation(world: VoxelWorld, offline: Offline, *, seed: int = 0, walks: int = 10, ticks: int = 200) -> Deviation:
+    """Compare the embedded physics with the game's over random walks near the centre of a world.
+
+    Args:
+        world: The world.
+        offline: The game's physics, opened on the cells of `world`.
+        seed: The same seed gives the same walks.
+        walks: Number of walks.
+        ticks: Ticks of each.
+
+    Returns:
+        How far the two are apart, and why.
+
+    Raises:
+        UsageError: Less than one walk or tick.
+        WorldError: There is no place to stand.
+    """
+    if walks < 1 or ticks < 1:
+        raise UsageError(f"{walks} walks of {ticks} ticks compare nothing: give 1 or more of each")
+    rng = np.random.default_rng(seed)
+    gaps: list[float] = []
+    causes: Counter[str] = Counter()
+    walked = 0.0
+    spots = _spots(world)
+    for _ in range(walks):
+        x, y, z = rng.choice(spots).tolist()
+        offline.teleport((x + 0.5, y + 0.5, float(z)), float(rng.uniform(-np.pi, np.pi)))
+        # The game notes a web round a body only at the end of a tick.
+        start = offline.step([Action()])[-1]
+        actions = random_actions(rng, ticks)
+        theirs = (start, *offline.step(actions))
+        ours = [step(world, body, action) for body, action in zip(theirs, actions, strict=False)]
+        gap = [_gap(one, two) for one, two in zip(ours, theirs[1:], strict=True)]
+        gaps += gap
+        causes.update(_cause(before) for before, off in zip(theirs, gap, strict=False) if off > EQUAL_M)
+        if max(gap) <= EQUAL_M:
+            walked = max(walked, _drift(world, theirs, actions))
+    equal = float(np.mean(np.array(gaps) <= EQUAL_M))
+    return Deviation(len(gaps), max(gaps), equal, dict(causes.most_common()), walked)
+
+
+def random_actions(rng: np.random.Generator, ticks: int) -> list[Action]:
+    """Draw keys that are held for a while, mostly forward, and a wandering view.
+
+    Args:
+        rng: Generator.
+        ticks: Number of actions.
+    """
+    actions = []
+    held: NDArray[np.bool_] = np.zeros(7, np.bool_)
+    for tick in range(ticks):
+        if tick % _HELD_TICKS == 0:
+            held = rng.random(7) < (0.8, 0.1, 0.15, 0.15, 0.3, 0.2, 0.1)
+        yaw, pitch = rng.normal(0.0, (0.08, 0.02))
+        actions.append(Action(*held.tolist())._replace(yaw=float(yaw), pitch=float(pitch)))
+    return actions
+
+
+def _drift(world: VoxelWorld, theirs: tuple[PlayerState, ...], actions: list[Action]) -> float:
+    """Largest distance of the two bodies when ours starts like theirs and goes on by itself."""
+    body, worst = theirs[0], 0.0
+    for other, action in zip(theirs[1:], actions, strict=True):
+        body = step(world, body, action)
+        worst = max(worst, float(np.abs(np.subtract(body.position, other.position)).max()))
+    return worst
+
+
+def _gap(one: PlayerState, two: PlayerState) -> float:
+    return float(np.abs(_numbers(one) - _numbers(two)).max())
+
+
+def _numbers(body: PlayerState) -> FloatArray:
+    return np.array([*body.position, *body.velocity])
+
+
+def _cause(before: PlayerState) -> str:
+    """Why a tick from here is not ours."""
+    middle = np.array(before.position[:2])
+    sides = _SIXTEENTHS * np.concatenate([middle - HALF_WIDTH_M, middle + HALF_WIDTH_M])
+    off = np.abs(sides - np.round(sides))
+    return "rounding" if ((off > 0) & (off < _ROUNDED)).any() else "other"
+
+
+def _spots(world: VoxelWorld) -> NDArray[np.int64]:
+    """Cells (N, 3) near the centre with a full block under them and room for a body, under roofs and water too."""
+    x0, y0 = (max(c - _REACH, 0) for c in world.centre)
+    part = world.states[x0 : world.centre[0] + _REACH + 1, y0 : world.centre[1] + _REACH + 1]
+    full, free = np.isin(SHAPE_OF, SHAPES.index("cube"))[part], ~SOLID[part]
+    spots: NDArray[np.int64] = np.argwhere(full[:, :, :-2] & free[:, :, 1:-1] & free[:, :, 2:])
+    if len(spots) == 0:
+        raise WorldError(f"nowhere to stand within {_REACH} m of the centre {world.centre}")
+    spots += (x0, y0, 1)
+    return spots

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.blocks import table
-from worldgauge.worlds.minecraft.cells.cells import split_state, state_text
+from worldgauge.worlds.minecraft.cells import split_state, state_text
 
 NAMES = "1.20.4"
 """The version whose names blueprints and structure files have."""

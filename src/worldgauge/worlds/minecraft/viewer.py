@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import camera_pose
-from worldgauge.worlds.minecraft.cells import cells as grid
-from worldgauge.worlds.minecraft.cells.cells import Cells
+from worldgauge.worlds.minecraft.bridge import Bridge, Closing
+from worldgauge.worlds.minecraft.cells import Cells, to_bytes
 from worldgauge.worlds.minecraft.install import BRIDGE_FOLDER, VIEWER, find_node, find_packages, mismatch
 from worldgauge.worlds.minecraft.offline import VERSION
-from worldgauge.worlds.minecraft.servers.bridge import Bridge, Closing
 
 MOST_PIXELS = 4096
 """Along a side of a picture."""
@@ -66,7 +65,7 @@ class Viewer(Closing):
             if wrong := mismatch(self._bridge.hello.get("packages", {}), VIEWER):
                 raise WorldError(f"the packages in {folder} are not those of this version ({wrong}): {VIEWER.hint}")
             args = {"version": version, "width": width, "height": height, "released": released}
-            drawn = self._bridge.ask("viewer.open", args, data=grid.to_bytes(cells), deadline_s=_OPEN_S).ok["drawn"]
+            drawn = self._bridge.ask("viewer.open", args, data=to_bytes(cells), deadline_s=_OPEN_S).ok["drawn"]
             texels = _textures(folder / "prismarine-viewer" / "public" / "textures" / f"{drawn}.png")
             self._bridge.ask("viewer.textures", {"side": len(texels)}, data=texels.tobytes())
         except BaseException:

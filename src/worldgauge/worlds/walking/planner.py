@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.minecraft.cells.cells import Cells, split_state
+from worldgauge.worlds.minecraft.cells import Cells, split_state
 from worldgauge.worlds.voxel.blocks import GROUND, LIQUID, SHAPE_OF, SHAPES, SOLID, block, boxes_of
 from worldgauge.worlds.voxel.player import HALF_WIDTH_M, STEP_HEIGHT_M
 from worldgauge.worlds.voxel.world import VoxelWorld

@@ -16,15 +16,14 @@ import numpy as np
 from worldgauge.core.actions import WALK_STEP_M
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
+from worldgauge.worlds.minecraft.bridge import BridgeError
 from worldgauge.worlds.minecraft.offline import COLUMNS, Goal, Offline
-from worldgauge.worlds.minecraft.servers.bridge import BridgeError
 from worldgauge.worlds.voxel.player import Action, PlayerState, pack, reached, tick, would_reach
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.clearance import RADIUS_M, find_way, straightened
 from worldgauge.worlds.walking.floor import FloorPlan
 from worldgauge.worlds.walking.geodesic import Geodesic
-from worldgauge.worlds.walking.planner import Planner
-from worldgauge.worlds.walking.sampling import Cell
+from worldgauge.worlds.walking.planner import Cell, Planner
 from worldgauge.worlds.walking.walk import WalkGoal
 
 # Keys and view turns that move a body along a planned path, one action at a time, as LoopNav records them.

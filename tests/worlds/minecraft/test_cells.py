@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import WorldError
-from worldgauge.worlds.minecraft.cells import cells as grid
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
+from worldgauge.worlds.minecraft import cells as grid
+from worldgauge.worlds.minecraft.cells import AIR, Cells
 
 PALETTE = (AIR, "minecraft:stone", "minecraft:oak_log[axis=x]")
 

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import DataError, UsageError, WorldError
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
+from worldgauge.worlds.minecraft.bridge import Bridge, BridgeError, BridgeLostError
+from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.offline import Goal, Offline
-from worldgauge.worlds.minecraft.servers.bridge import Bridge, BridgeError, BridgeLostError
-from worldgauge.worlds.minecraft.servers.java import JavaServer
-from worldgauge.worlds.minecraft.servers.server import JsServer, Online
+from worldgauge.worlds.minecraft.server import JavaServer, JsServer, Online
 from worldgauge.worlds.voxel.player import Action
 
 VERSIONS = ("1.16.5", "1.20.4")

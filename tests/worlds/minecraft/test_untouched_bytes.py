@@ -14,8 +14,8 @@ from worldgauge.core.errors import DataError
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.structure_files import read_region_box, read_structure
 from worldgauge.worlds.blocks.views import look
-from worldgauge.worlds.minecraft.cells.building import build_saved
-from worldgauge.worlds.minecraft.cells.regions import read_cells
+from worldgauge.worlds.minecraft.building import build_saved
+from worldgauge.worlds.minecraft.regions import read_cells
 
 CASES = Path(__file__).parents[3] / "cases"
 GOLD = Blueprint.of([[[1]]], ["gold_block"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from worldgauge.worlds.minecraft.servers.bridge import PROTOCOL, Bridge, BridgeError, BridgeLostError
+from worldgauge.worlds.minecraft.bridge import PROTOCOL, Bridge, BridgeError, BridgeLostError
 
 HELLO = json.dumps({"hello": {"protocol": PROTOCOL, "node": "20.0.0", "packages": {}}})
 FAKE = """
@@ -195,7 +195,7 @@ def test_the_child_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
     fake.write_text(f"HELLO = {HELLO!r}\n" + textwrap.dedent(FAKE))
     program = f"""
         import os, signal
-        from worldgauge.worlds.minecraft.servers.bridge import Bridge
+        from worldgauge.worlds.minecraft.bridge import Bridge
         bridge = Bridge([{sys.executable!r}, {str(fake)!r}])
         print(bridge.pid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)

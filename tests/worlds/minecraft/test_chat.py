@@ -130,7 +130,7 @@ def test_replies_of_the_server_of_ours_come_as_chat_of_nobody(packages: Path) ->
 @pytest.mark.minecraft
 @pytest.mark.parametrize("version", ["1.16.5", "1.20.4"])
 def test_chat_takes_no_reply_s_place(version: str, packages: Path) -> None:
-    from worldgauge.worlds.minecraft.servers.server import JsServer
+    from worldgauge.worlds.minecraft.server import JsServer
 
     with JsServer(version=version, seed=3, packages=packages) as server:
         said = server.ask("say", {"texts": ["i have 7 diamonds", "/seed", "/fill 1"], "wait_ms": 300}).ok

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import UsageError, WorldError
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
-from worldgauge.worlds.minecraft.cells.regions import write_world
-from worldgauge.worlds.minecraft.cells.survey import read_box, seed_of, survey
+from worldgauge.worlds.minecraft.bridge import BridgeError
+from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.minecraft.places import place
-from worldgauge.worlds.minecraft.servers.bridge import BridgeError
-from worldgauge.worlds.minecraft.servers.java import JavaServer
-from worldgauge.worlds.minecraft.servers.server import JsServer
+from worldgauge.worlds.minecraft.regions import write_world
+from worldgauge.worlds.minecraft.server import JavaServer, JsServer
+from worldgauge.worlds.minecraft.survey import read_box, seed_of, survey
 from worldgauge.worlds.voxel.generate import generate
 
 PLACE = place("plains_village_1")

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
-from worldgauge.worlds.minecraft.cells.cells import AIR, MOST_STATES, Cells
-from worldgauge.worlds.minecraft.cells.regions import Box, Corner, check_box
-from worldgauge.worlds.minecraft.servers.bridge import BridgeError
-from worldgauge.worlds.minecraft.servers.server import Player
+from worldgauge.worlds.minecraft.bridge import BridgeError
+from worldgauge.worlds.minecraft.cells import AIR, MOST_STATES, Cells
+from worldgauge.worlds.minecraft.regions import Box, Corner, check_box
+from worldgauge.worlds.minecraft.server import Player
 
 DEPTH = 32
 """Layers kept below the lowest ground, when no heights are given."""

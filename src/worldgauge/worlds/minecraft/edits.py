@@ -31,17 +31,19 @@ from worldgauge.worlds.blocks.nbt import (
     tag,
 )
 from worldgauge.worlds.blocks.regions import SIDE, SavedChunk, read_chunk, region_folder, region_name, replaced
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
-from worldgauge.worlds.minecraft.cells.chunks import (
+from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.regions import (
+    Box,
+    atomic_folder,
     bare_section,
     blocks_of,
+    box_of,
     data_version,
     demand_inside,
     overlap,
     section_numbers,
     sections_of,
 )
-from worldgauge.worlds.minecraft.cells.regions import Box, atomic_folder, box_of
 from worldgauge.worlds.minecraft.versions import DATA_VERSION, version_of_save
 
 _INTEGERS, _LIST = (1, 2, 3, 4), 9

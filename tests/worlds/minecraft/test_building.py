@@ -9,10 +9,10 @@ import pytest
 
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.blocks.blueprint import Blueprint
-from worldgauge.worlds.minecraft.cells.building import MOST_LOOKS, Difference, blueprint_of, build, compare
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells, split_state, state_text
-from worldgauge.worlds.minecraft.cells.regions import Box, Corner, read_cells, write_world
-from worldgauge.worlds.minecraft.servers.bridge import BridgeError
+from worldgauge.worlds.minecraft.bridge import BridgeError
+from worldgauge.worlds.minecraft.building import MOST_LOOKS, Difference, blueprint_of, build, compare
+from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
+from worldgauge.worlds.minecraft.regions import Box, Corner, read_cells, write_world
 
 DEFAULTS = {
     "air": {},
@@ -207,7 +207,7 @@ class SlowPlace(MemoryPlace):
 
 
 def test_a_build_is_judged_once_it_is_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("worldgauge.worlds.minecraft.cells.building.LOOK_S", 0.0)
+    monkeypatch.setattr("worldgauge.worlds.minecraft.building.LOOK_S", 0.0)
     place = SlowPlace(5)
     assert build(house(np.random.default_rng(0)), (0, 64, 0), place).right == 512
     assert place.looks == 6
@@ -278,7 +278,7 @@ def test_a_box_of_a_saved_world_is_the_same_blueprint(version: str, tmp_path: Pa
 @pytest.mark.minecraft
 @pytest.mark.parametrize("version", ["1.16.5", "1.20.4"])
 def test_the_real_game_builds_and_refuses(version: str, packages: Path) -> None:
-    from worldgauge.worlds.minecraft.servers.server import JsServer
+    from worldgauge.worlds.minecraft.server import JsServer
 
     blueprint = house(np.random.default_rng(4))
     with JsServer(version=version, packages=packages) as server:
@@ -294,7 +294,7 @@ def test_the_real_game_builds_and_refuses(version: str, packages: Path) -> None:
 @pytest.mark.parametrize("version", ["1.16.5", "1.20.4"])
 def test_a_saved_world_is_served_as_it_is(version: str, packages: Path, tmp_path: Path) -> None:
     pytest.importorskip("nbtlib")
-    from worldgauge.worlds.minecraft.servers.server import JsServer
+    from worldgauge.worlds.minecraft.server import JsServer
 
     rng = np.random.default_rng(5)
     palette = (AIR, "minecraft:stone", "minecraft:oak_log[axis=x]", "minecraft:oak_slab[type=top,waterlogged=false]")

@@ -15,9 +15,9 @@ import pytest
 
 from support import nbt_bytes as nbt
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
-from worldgauge.worlds.minecraft.cells.regions import read_cells, write_world
+from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.install import BRIDGE_FOLDER, find_node
+from worldgauge.worlds.minecraft.regions import read_cells, write_world
 
 pytest.importorskip("nbtlib")
 
@@ -196,7 +196,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("worldgauge.worlds.minecraft.cells.regions.write_file", full)
+    monkeypatch.setattr("worldgauge.worlds.minecraft.regions.write_file", full)
     with pytest.raises(DataError, match="No space left on device"):
         write_world(tmp_path / "w", one_block())
     assert list(tmp_path.iterdir()) == []

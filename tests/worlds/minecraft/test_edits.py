@@ -12,10 +12,10 @@ import pytest
 from support import nbt_bytes as nbt
 from worldgauge.core.errors import DataError, UsageError, WorldError
 from worldgauge.worlds.blocks.blueprint import Blueprint
-from worldgauge.worlds.minecraft.cells.building import blueprint_of, build_saved
-from worldgauge.worlds.minecraft.cells.cells import AIR, Cells
-from worldgauge.worlds.minecraft.cells.edits import put_cells, version_of
-from worldgauge.worlds.minecraft.cells.regions import read_cells, write_world
+from worldgauge.worlds.minecraft.building import blueprint_of, build_saved
+from worldgauge.worlds.minecraft.cells import AIR, Cells
+from worldgauge.worlds.minecraft.edits import put_cells, version_of
+from worldgauge.worlds.minecraft.regions import read_cells, write_world
 
 nbtlib = pytest.importorskip("nbtlib")
 
@@ -210,7 +210,7 @@ def test_a_killed_copy_is_begun_anew(tmp_path: Path) -> None:
 @pytest.mark.minecraft
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_server_shows_the_copy_as_it_was_built(version: str, packages: Path, tmp_path: Path) -> None:
-    from worldgauge.worlds.minecraft.servers.server import JsServer
+    from worldgauge.worlds.minecraft.server import JsServer
 
     blueprint = house(8)
     build_saved(blueprint, (-4, 66, -4), saved(tmp_path / "w", version), tmp_path / "copy")

@@ -10,12 +10,21 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import UsageError, WorldError
-from worldgauge.worlds.minecraft.cells.cells import AIR
-from worldgauge.worlds.minecraft.cells.survey import seed_of
+from worldgauge.worlds.minecraft.bridge import BridgeError
+from worldgauge.worlds.minecraft.cells import AIR
 from worldgauge.worlds.minecraft.offline import COLUMNS, Goal
-from worldgauge.worlds.minecraft.servers.bridge import BridgeError
-from worldgauge.worlds.minecraft.servers.java import SERVER_VARIABLE, VERSIONS, JavaServer, address, known, try_commands
-from worldgauge.worlds.minecraft.servers.server import JsServer, Online, Player
+from worldgauge.worlds.minecraft.server import (
+    SERVER_VARIABLE,
+    SERVER_VERSIONS,
+    JavaServer,
+    JsServer,
+    Online,
+    Player,
+    address,
+    known,
+    try_commands,
+)
+from worldgauge.worlds.minecraft.survey import seed_of
 from worldgauge.worlds.voxel.player import Action
 
 COMMANDS = ("gamemode", "tp", "execute", "fill", "setblock")
@@ -59,8 +68,8 @@ def test_other_answers_mean_that_a_command_may_be_given() -> None:
 
 
 def test_versions() -> None:
-    assert [known(version) for version in VERSIONS] == list(VERSIONS) == ["1.16.5", "1.20.4"]
-    assert (known("1.16.4"), known("1.20.3")) == VERSIONS, "of one protocol: a bot cannot tell them apart"
+    assert [known(version) for version in SERVER_VERSIONS] == list(SERVER_VERSIONS) == ["1.16.5", "1.20.4"]
+    assert (known("1.16.4"), known("1.20.3")) == SERVER_VERSIONS, "of one protocol: a bot cannot tell them apart"
     for version in ("1.16.3", "1.20.2", "1.21.1", "1.8.8"):
         with pytest.raises(WorldError, match=re.escape(f"it runs {version}, whose blocks are not known")):
             known(version)
@@ -75,7 +84,7 @@ def test_addresses() -> None:
 
 
 @pytest.mark.minecraft
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", SERVER_VERSIONS)
 def test_a_server_of_the_users(version: str, packages: Path) -> None:
     with JsServer(version=version, seed=-42, packages=packages) as server:
         with JavaServer("127.0.0.1", server.port, name="guest", packages=packages) as guest:
@@ -163,7 +172,7 @@ def users(packages: Path) -> Iterator[JavaServer]:
 
 @pytest.mark.minecraft
 def test_the_user_s_server_lets_us_in_with_rights(users: JavaServer) -> None:
-    assert users.version in VERSIONS
+    assert users.version in SERVER_VERSIONS
     try_commands(users)
     start = users.state()[:3]
     assert np.abs(users.teleport(*start.tolist())[:3] - start).max() < 0.01

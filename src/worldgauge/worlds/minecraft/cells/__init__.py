@@ -1,1 +1,0 @@
-"""Cells of the game's worlds: reading, surveying, editing and building."""

@@ -1,1 +1,0 @@
-"""Servers of the game: starting one, and controlling a bot on one."""
