@@ -9,8 +9,8 @@ from scipy import ndimage
 from support.settlements import NAMES, world_of
 from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, GROUND, LIQUID, SHAPE_OF, SHAPES, SOLID, block
 from worldgauge.worlds.voxel.buildings import DESIGNS
+from worldgauge.worlds.voxel.generate import GROUNDS, decay
 from worldgauge.worlds.voxel.parts import Site
-from worldgauge.worlds.voxel.settlement import GROUNDS, decay
 from worldgauge.worlds.voxel.styles import BIOMES
 from worldgauge.worlds.voxel.terrain import SIDES, Canvas, Frame, Stamp
 from worldgauge.worlds.voxel.world import KINDS as WORLD_KINDS

@@ -103,7 +103,7 @@ class Home(Batched):
         """Floor plan with cells of 5 cm. A cell is free where nothing stands between 2 and 60 cm above the floor."""
         import numpy as np
 
-        from worldgauge.worlds.indoor.placing import CELL_M
+        from worldgauge.worlds.indoor.plan import CELL_M
 
         free = ~self.plan.occupied
         return FloorPlan(free, np.zeros(free.shape, np.float32), self.plan.origin, CELL_M)

@@ -47,7 +47,7 @@ class Looks(NamedTuple):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def paint(looks, origin, rotation, rays, pixel, depth, box, face, rgb, category, instance):  # type: ignore[no-untyped-def]
-    """Paint what rays have met; see `_hits.meet`.
+    """Paint what rays have met; see `meet`.
 
     Args:
         origin: (3,) metres.

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, camera_pose
 from worldgauge.worlds import View
 from worldgauge.worlds.indoor import _paint
-from worldgauge.worlds.indoor import _paint as _hits
 from worldgauge.worlds.indoor._paint import Cells, Looks
 from worldgauge.worlds.indoor.boxes import Boxes
 
@@ -116,7 +115,7 @@ def _seen(scene: BoxScene, origin: FloatArray, rotation: FloatArray, rays: Float
         *(np.empty((n, 3), np.uint8), np.empty(n, np.uint16), np.empty(n, np.uint16)),
     )
     met = seen.depth, seen.box, seen.face
-    _hits.meet(scene.cells, origin, rotation, rays, VIEW_M, *met)
+    _paint.meet(scene.cells, origin, rotation, rays, VIEW_M, *met)
     _paint.paint(scene.looks, origin, rotation, rays, pixel, *met, seen.rgb, seen.category, seen.instance)
     return seen
 

@@ -15,8 +15,8 @@ from worldgauge.worlds.indoor import fittings as fit
 from worldgauge.worlds.indoor import furniture as made
 from worldgauge.worlds.indoor.boxes import Box, Boxes
 from worldgauge.worlds.indoor.furniture import Maker, Piece, Thing, function_of
-from worldgauge.worlds.indoor.placing import CELL_M, Furnisher, Placed, Spot
 from worldgauge.worlds.indoor.plan import (
+    CELL_M,
     DOOR_M,
     EAST,
     HALF_WALL_M,
@@ -26,7 +26,10 @@ from worldgauge.worlds.indoor.plan import (
     SOUTH,
     WEST,
     WINDOW_TOP_M,
+    Furnisher,
+    Placed,
     Room,
+    Spot,
     plan_of,
     shell_of,
 )

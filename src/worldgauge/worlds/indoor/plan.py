@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil, floor
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
+from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.indoor.boxes import CEILING, Paint, Point, floor_paint, wall_paint
+from worldgauge.worlds.indoor.furniture import Part, Piece, Thing
 
 HEIGHT_M = 2.6
 DOOR_M = 0.9
@@ -254,3 +259,355 @@ def _transposed(room: Room) -> Room:
         tuple(w._replace(side=other[w.side]) for w in room.windows),
         tuple(sorted(other[side] for side in room.outer)),
     )
+
+
+# Sets furniture into rooms: nothing intersects, doors and windows stay clear, and every doorway stays reachable.
+
+
+CELL_M = 0.05
+WALKER_M = (0.02, 0.6)
+"""A walker's feet pass what is lower, its head what is higher."""
+
+_KEEP_CELLS = 6
+"""Half the width that stays free on the ways between doorways, in cells."""
+
+_OPPOSITE = {WEST: EAST, EAST: WEST, SOUTH: NORTH, NORTH: SOUTH}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a piece stands: its back to `side` of a room, `start` metres along that side, `off` into the room, at z."""
+
+    room: int
+    side: int
+    start: float
+    off: float = 0.0
+    z: float = 0.0
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A piece at its spot.
+
+    Attributes:
+        piece: The piece.
+        spot: Its spot.
+        bounds: (n, 6) bounds of its parts in the world frame, metres.
+    """
+
+    piece: Piece
+    spot: Spot
+    bounds: FloatArray
+
+    def parts(self) -> Iterator[tuple[FloatArray, Part, Thing]]:
+        """Every part with its place and the object it belongs to."""
+        for bounds, part in zip(self.bounds, self.piece.parts, strict=True):
+            yield bounds, part, self.piece.things[part.of]
+
+
+class Floors:
+    """The free floor of a home while it is furnished.
+
+    occupied: (X, Y) bool, cells of CELL_M from `origin` that something between WALKER_M stands in.
+    """
+
+    def __init__(self, bounds: FloatArray) -> None:
+        self.origin = bounds[:, :2].min(0)
+        self._origin: list[float] = self.origin.tolist()
+        size = np.ceil((bounds[:, 3:5].max(0) - self.origin) / CELL_M - 1e-6).astype(int)
+        self.occupied = np.zeros(tuple(size), np.bool_)
+        self.add(bounds)
+
+    def add(self, bounds: FloatArray) -> None:
+        """Mark boxes (n, 6)."""
+        for x0, y0, z0, x1, y1, z1 in bounds.tolist():
+            if z1 > WALKER_M[0] and z0 < WALKER_M[1]:
+                self.occupied[self.cells(x0, y0, x1, y1)] = True
+
+    def cells(self, x0: float, y0: float, x1: float, y1: float) -> tuple[slice, slice]:
+        """Return the cells that a rectangle touches.
+
+        Args:
+            x0: Lower corner, metres.
+            y0: Lower corner, metres.
+            x1: Upper corner, metres.
+            y1: Upper corner, metres.
+        """
+        x, y = self._origin
+        return (
+            slice(max(floor((x0 - x) / CELL_M + 1e-6), 0), max(ceil((x1 - x) / CELL_M - 1e-6), 0)),
+            slice(max(floor((y0 - y) / CELL_M + 1e-6), 0), max(ceil((y1 - y) / CELL_M - 1e-6), 0)),
+        )
+
+    def joined(self, room: Room, wanted: Sequence[tuple[float, float, float, float]]) -> bool:
+        """Tell whether one connected walkable area of a room reaches all of some rectangles.
+
+        Args:
+            wanted: Rectangles x0, y0, x1, y1 in metres.
+        """
+        import cv2
+
+        window = self.cells(room.low[0] - 0.5, room.low[1] - 0.5, room.high[0] + 0.5, room.high[1] + 0.5)
+        # Whole cells and a whole radius: the same answer on every machine.
+        reach = np.arange(-_KEEP_CELLS, _KEEP_CELLS + 1) ** 2
+        disc = (reach[:, None] + reach <= _KEEP_CELLS**2).astype(np.uint8)
+        blocked = cv2.dilate(self.occupied[window].astype(np.uint8), disc, borderType=cv2.BORDER_REPLICATE)
+        _, found = cv2.connectedComponents((blocked == 0).astype(np.uint8), connectivity=4)
+        label = np.asarray(found, np.int32)
+        rows, columns = self.cells(*room.low, *room.high)
+        inside = _cut(label, rows, columns, window)
+        largest = int(np.bincount(inside[inside > 0], minlength=1).argmax()) if (inside > 0).any() else 0
+        # No corner of the room is cut off, and what is wanted is not in one.
+        if largest == 0 or (inside == largest).sum() < 0.94 * (inside > 0).sum():
+            return False
+        return all((_cut(label, *self.cells(*rectangle), window) == largest).any() for rectangle in wanted)
+
+
+def _cut(label: NDArray[np.int32], rows: slice, columns: slice, window: tuple[slice, slice]) -> NDArray[np.int32]:
+    """The part of `label`, which covers `window` of the grid, in given rows and columns of the grid."""
+    first, second = window[0].start, window[1].start
+    return label[
+        max(rows.start - first, 0) : max(rows.stop - first, 0),
+        max(columns.start - second, 0) : max(columns.stop - second, 0),
+    ]
+
+
+class Furnisher:
+    """Rooms while furniture is set into them."""
+
+    def __init__(self, rooms: tuple[Room, ...], shell: FloatArray, rng: np.random.Generator) -> None:
+        self.rooms, self.rng = rooms, rng
+        self.floors = Floors(shell)
+        self.placed: list[Placed] = []
+        self._solid = shell[shell[:, 5] > 0]
+        self._clear = np.array([zone for room in rooms for zone in _zones(room)]).reshape(-1, 6)
+        self._reached: list[list[tuple[float, float, float, float]]] = [_doorways(room) for room in rooms]
+
+    def fix(self, piece: Piece, spot: Spot) -> Placed:
+        """Put a piece at a given spot, whatever stands there (doors, windows)."""
+        bounds = _bounds(piece, self.rooms[spot.room], spot)
+        return self._keep(piece, spot, bounds, None)
+
+    def wall(
+        self, piece: Piece, room: int, sides: Iterable[int] = range(4), near: float | None = None
+    ) -> Placed | None:
+        """Put a piece against a wall.
+
+        Args:
+            near: Place along the wall that its middle should be close to, metres.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
+        spots = []
+        for side in sides:
+            start, stop = self.rooms[room].span(side)
+            last = stop - piece.size[0] - 0.01
+            if last < start + 0.01:
+                continue
+            places = [start + 0.01, last, *self.rng.uniform(start + 0.01, last, 12).tolist()]
+            if near is not None:
+                places.append(float(np.clip(near - piece.size[0] / 2, start + 0.01, last)))
+            spots += [Spot(room, side, round(place, 3)) for place in places]
+        order = self.rng.permutation(len(spots))
+        chosen = [spots[n] for n in order]
+        if near is not None:
+            chosen.sort(key=lambda spot: abs(spot.start + piece.size[0] / 2 - near))
+        return self._first(piece, chosen)
+
+    def facing(self, piece: Piece, other: Placed) -> Placed | None:
+        """Put a piece against the wall opposite another piece, as straight across as possible.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
+        middle = other.spot.start + other.piece.size[0] / 2
+        return self.wall(piece, other.spot.room, [_OPPOSITE[other.spot.side]], middle)
+
+    def beside(self, piece: Piece, other: Placed) -> Placed | None:
+        """Put a piece against the same wall as another, to its right or left.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
+        spot = other.spot
+        starts = [spot.start - piece.size[0] - 0.03, spot.start + other.piece.size[0] + 0.03]
+        if self.rng.random() < 0.5:
+            starts.reverse()
+        return self._first(piece, [Spot(spot.room, spot.side, round(start, 3)) for start in starts])
+
+    def before(self, piece: Piece, other: Placed, gap: float) -> Placed | None:
+        """Put a piece in front of another, centred.
+
+        Args:
+            gap: Distance between them, metres.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
+        spot, size = other.spot, other.piece.size
+        start = spot.start + (size[0] - piece.size[0]) / 2
+        return self._first(piece, [Spot(spot.room, spot.side, round(start, 3), round(spot.off + size[1] + gap, 3))])
+
+    def free(self, piece: Piece, room: int) -> Placed | None:
+        """Put a piece somewhere on the floor, away from the walls if there is room.
+
+        Returns:
+            Where it stands; None if there is no room.
+        """
+        spots = []
+        for side in (SOUTH, WEST):
+            start, stop = self.rooms[room].span(side)
+            depth = np.subtract(*self.rooms[room].span(_across(side))[::-1])
+            if stop - start < piece.size[0] + 0.8 or depth < piece.size[1] + 0.8:
+                continue
+            along = self.rng.uniform(start + 0.4, stop - piece.size[0] - 0.4, 20)
+            off = self.rng.uniform(0.4, depth - piece.size[1] - 0.4, 20)
+            spots += [Spot(room, side, round(float(a), 3), round(float(b), 3)) for a, b in zip(along, off, strict=True)]
+        return self._first(piece, [spots[n] for n in self.rng.permutation(len(spots))])
+
+    def hang(self, piece: Piece, room: int, z: float) -> Placed | None:
+        """Hang a piece on a wall.
+
+        Args:
+            z: Height of its lower edge, metres.
+
+        Returns:
+            Where it hangs; None if there is no room.
+        """
+        spots = []
+        for side in range(4):
+            start, stop = self.rooms[room].span(side)
+            if stop - start > piece.size[0] + 0.3:
+                starts = self.rng.uniform(start + 0.15, stop - piece.size[0] - 0.15, 10)
+                spots += [Spot(room, side, round(float(place), 3), 0.0, z) for place in starts]
+        return self._first(piece, [spots[n] for n in self.rng.permutation(len(spots))])
+
+    def mark(self) -> tuple[int, int, int, list[int], NDArray[np.bool_]]:
+        """All that `back` needs to undo what is placed from now on."""
+        reached = [len(zones) for zones in self._reached]
+        return len(self.placed), len(self._solid), len(self._clear), reached, self.floors.occupied.copy()
+
+    def back(self, mark: tuple[int, int, int, list[int], NDArray[np.bool_]]) -> None:
+        """Take away what was placed since `mark`."""
+        placed, solid, clear, reached, occupied = mark
+        del self.placed[placed:]
+        self._solid, self._clear = self._solid[:solid], self._clear[:clear]
+        for zones, n in zip(self._reached, reached, strict=True):
+            del zones[n:]
+        self.floors.occupied = occupied.copy()
+
+    def _first(self, piece: Piece, spots: Iterable[Spot]) -> Placed | None:
+        solids: dict[int, FloatArray] = {}
+        for spot in spots:
+            room = self.rooms[spot.room]
+            if spot.room not in solids:
+                solids[spot.room] = _within(self._solid, room)
+            solid = solids[spot.room]
+            bounds = _bounds(piece, room, spot)
+            x0, y0 = bounds[:, :2].min(0).tolist()
+            x1, y1 = bounds[:, 3:5].max(0).tolist()
+            if x0 < room.low[0] - 1e-9 or y0 < room.low[1] - 1e-9:
+                continue
+            if x1 > room.high[0] + 1e-9 or y1 > room.high[1] + 1e-9:
+                continue
+            access = _access(piece, room, spot)
+            if meets(bounds, self._clear) or meets(bounds, solid):
+                continue
+            if access is not None and meets(access[None], solid):
+                continue
+            if access is None and not ((bounds[:, 5] > WALKER_M[0]) & (bounds[:, 2] < WALKER_M[1])).any():
+                return self._keep(piece, spot, bounds, None)
+            before = self.floors.occupied.copy()
+            self.floors.add(bounds)
+            wanted = [*self._reached[spot.room]]
+            if access is not None:
+                wanted.append((access[0], access[1], access[3], access[4]))
+            if self.floors.joined(room, wanted):
+                return self._keep(piece, spot, bounds, access)
+            self.floors.occupied = before
+        return None
+
+    def _keep(self, piece: Piece, spot: Spot, bounds: FloatArray, access: FloatArray | None) -> Placed:
+        self.floors.add(bounds)
+        self._solid = np.concatenate([self._solid, bounds])
+        if access is not None:
+            self._clear = np.concatenate([self._clear, access[None]])
+            self._reached[spot.room].append((access[0], access[1], access[3], access[4]))
+        placed = Placed(piece, spot, bounds)
+        self.placed.append(placed)
+        return placed
+
+
+def _across(side: int) -> int:
+    return SOUTH if side in (WEST, EAST) else WEST
+
+
+def _within(boxes: FloatArray, room: Room) -> FloatArray:
+    """Those of boxes (n, 6) that reach into a room."""
+    inside = (boxes[:, :2] < np.array(room.high)) & (np.array(room.low) < boxes[:, 3:5])
+    return boxes[inside.all(1)]
+
+
+def _bounds(piece: Piece, room: Room, spot: Spot) -> FloatArray:
+    """World boxes (n, 6) of a piece's parts."""
+    low, high = piece.corners
+    start, stop = spot.start + low[:, 0], spot.start + high[:, 0]
+    near, far = spot.off + low[:, 1], spot.off + high[:, 1]
+    if spot.side == WEST:
+        plane = room.low[0] + near, start, room.low[0] + far, stop
+    elif spot.side == EAST:
+        plane = room.high[0] - far, start, room.high[0] - near, stop
+    elif spot.side == SOUTH:
+        plane = start, room.low[1] + near, stop, room.low[1] + far
+    else:
+        plane = start, room.high[1] - far, stop, room.high[1] - near
+    bounds = np.empty((len(low), 6))
+    bounds[:, 0], bounds[:, 1], bounds[:, 3], bounds[:, 4] = plane
+    bounds[:, 2], bounds[:, 5] = low[:, 2] + spot.z, high[:, 2] + spot.z
+    return bounds
+
+
+def _access(piece: Piece, room: Room, spot: Spot) -> FloatArray | None:
+    """The floor before a piece that must stay clear, (6,)."""
+    if piece.access_m <= 0:
+        return None
+    near = spot.off + piece.size[1] + 0.005
+    x0, y0, x1, y1 = room.along(
+        spot.side, spot.start + 0.02, spot.start + piece.size[0] - 0.02, near, near + piece.access_m
+    )
+    return np.array([x0, y0, 0.02, x1, y1, 1.2])
+
+
+def _zones(room: Room) -> Iterator[tuple[float, float, float, float, float, float]]:
+    """Volumes that furniture keeps out of: before doorways and windows."""
+    for opening in room.openings:
+        x0, y0, x1, y1 = room.along(opening.side, opening.start - 0.02, opening.stop + 0.02, 0.0, 0.8)
+        yield x0, y0, 0.02, x1, y1, DOOR_TOP_M
+    for window in room.windows:
+        x0, y0, x1, y1 = room.along(window.side, window.start - 0.30, window.stop + 0.30, 0.0, 0.3)
+        yield x0, y0, SILL_M, x1, y1, WINDOW_TOP_M
+
+
+def _doorways(room: Room) -> list[tuple[float, float, float, float]]:
+    return [room.along(o.side, o.start, o.stop, -0.05, 0.0) for o in room.openings if not o.shut]
+
+
+@njit(cache=True, nogil=True)
+def meets(some, others):  # type: ignore[no-untyped-def]
+    """Tell whether any of some boxes shares volume with any of others; touching does not count.
+
+    Args:
+        some: (n, 6), lower and upper corners in metres.
+        others: (m, 6).
+    """
+    for i in range(len(others)):
+        for j in range(len(some)):
+            apart = False
+            for axis in range(3):
+                if some[j, axis] >= others[i, axis + 3] - 1e-6 or others[i, axis] >= some[j, axis + 3] - 1e-6:
+                    apart = True
+                    break
+            if not apart:
+                return True
+    return False

@@ -1,7 +1,7 @@
 """The walker's body: one 50 ms tick of the game's movement rules in a voxel world.
 
 The rules and constants are those of the 1.16 game as players have measured them, and bodies move as in its physics
-without a server (worlds.minecraft.parity compares them); the order of a tick is current, jump, push by the keys, move
+without a server (worlds.minecraft.offline compares them); the order of a tick is current, jump, push by the keys, move
 with collision (z, then x and y, then a step up), gravity, drag. Frame: ours, z up, forward = (cos yaw, sin yaw).
 """
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.voxel.families.stage import FLOOR_Z, Stage, terraced, walkable
-from worldgauge.worlds.voxel.plants import tree
-from worldgauge.worlds.voxel.terrain import BoolArray, fractal, grow, value_noise
+from worldgauge.worlds.voxel.terrain import BoolArray, fractal, grow, tree, value_noise
 
 Z = FLOOR_Z
 

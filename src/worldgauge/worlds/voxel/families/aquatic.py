@@ -7,8 +7,7 @@ import numpy as np
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.voxel.blocks import block
 from worldgauge.worlds.voxel.families.stage import FLOOR_Z, Stage, walkable
-from worldgauge.worlds.voxel.plants import boulder, tree
-from worldgauge.worlds.voxel.terrain import BoolArray, grow, value_noise
+from worldgauge.worlds.voxel.terrain import BoolArray, boulder, grow, tree, value_noise
 
 Z = FLOOR_Z
 SEA = Z - 2

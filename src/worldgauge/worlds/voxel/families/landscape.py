@@ -7,8 +7,7 @@ import numpy as np
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.voxel.blocks import STATES, block
 from worldgauge.worlds.voxel.families.stage import Stage, terraced, walkable
-from worldgauge.worlds.voxel.plants import VARIANTS, boulder, tree
-from worldgauge.worlds.voxel.terrain import BoolArray, Stamp, fractal, grow, value_noise
+from worldgauge.worlds.voxel.terrain import VARIANTS, BoolArray, Stamp, boulder, fractal, grow, tree, value_noise
 
 _PLAIN_M = 14.0
 _LAKE_M = _PLAIN_M - 1.0

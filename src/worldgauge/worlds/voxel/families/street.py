@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from worldgauge.worlds.voxel.blocks import block
 from worldgauge.worlds.voxel.families.stage import FLOOR_Z, Stage
-from worldgauge.worlds.voxel.plants import tree
+from worldgauge.worlds.voxel.terrain import tree
 
 CAR_PAINTS = ("red_enamel", "yellow_enamel", "blue_enamel", "white_enamel", "grey_enamel", "black_enamel")
 
