@@ -9,7 +9,6 @@ from worldgauge.chat.prompts import Prompts
 from worldgauge.core.io import read_json_object
 from worldgauge.perception.colmap import read_images_txt
 from worldgauge.suites.closedloop.format.files import read_json
-from worldgauge.suites.mind.format.results import read_results
 from worldgauge.suites.target.format.read import read_labels, read_path
 from worldgauge.suites.target.settings import template_of
 from worldgauge.worlds.scan.ply import read_ply
@@ -40,7 +39,6 @@ READERS: dict[str, Reader] = {
     ),
     "object": ("a.json", '{"a": [1,\n2]}\n', read_json_object),
     "episodes": ("b.json", '{"a": [1,\n2]}\n', read_json),
-    "results of mind": ("c.json", '{"data": [\n]}\n', read_results),
     "mesh": ("a.ply", PLY, lambda path: read_ply(path).vertices.tolist()),
 }
 

@@ -9,7 +9,7 @@ from support.toyworld import hills, meadow
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.suites.loopnav.walks import LoopFailedError, VoxelSite, record_loop
 from worldgauge.worlds.voxel.player import PlayerState, pack, tick
-from worldgauge.worlds.walking.sampling import start_place
+from worldgauge.worlds.walking.planner import start_place
 from worldgauge.worlds.walking.walk import Walk, WalkGoal
 from worldgauge.worlds.walking.walkers import (
     TURN_DONE,

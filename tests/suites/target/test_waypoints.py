@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from suites.target.waypoint_recipes import loop_scores, path_of_recipe
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
-from worldgauge.suites.target import metrics as waypoints
+from worldgauge.metrics import metrics
 from worldgauge.suites.target.metrics import (
     ALIGNED,
     PROFILES,
@@ -209,4 +209,4 @@ def test_profiles_have_names_and_their_constants() -> None:
     assert profile_of("paper_text").miss_m == 2.0
     with pytest.raises(UnknownNameError, match="aligned"):
         profile_of("alined")
-    assert waypoints.metrics.entry("path/ade").facts["better"] == "lower"
+    assert metrics.entry("path/ade").facts["better"] == "lower"

@@ -12,7 +12,6 @@ from suites.mind.mind_data import published_rows
 from worldgauge.core.errors import DataError
 from worldgauge.perception.colmap import read_images_txt
 from worldgauge.suites.mind.format.files import parse_action, read_sidecar
-from worldgauge.suites.mind.format.results import read_results
 
 ODD = st.sampled_from(
     [None, True, "", "7", [], {}, [1], {"x": 1}, -1, 2, 3.5, 1e300, 10**400, float("nan"), float("inf"), "\ud800"]
@@ -28,19 +27,6 @@ SIDECAR = {
     "perspective": "1st",
     "facts": {"seed": 1},
     "pose": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0],
-}
-LCM = {"length": 1, "mse": [0.1], "psnr": [10.0]}
-RESULTS = {
-    "data": [
-        {
-            "path": "a",
-            "perspective": "1st_data",
-            "test_type": "mem_test",
-            "lcm": LCM,
-            "action": {"other": {"count": 1}},
-        },
-        {"path": "b", "perspective": "1st_data", "test_type": "mirror_test", "video_results": [{"video_name": "x"}]},
-    ]
 }
 
 
@@ -103,15 +89,6 @@ def test_side_cars(tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, .
         assert is_line(refusal)
     else:
         assert json.dumps([dict(car.facts), dict(car.world.params), car.family], allow_nan=False)
-
-
-@settings(deadline=None)
-@given(place=st.sampled_from(places(RESULTS)), value=ODD)
-def test_results(tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], value: Any) -> None:
-    path = tmp_path_factory.getbasetemp() / "result.json"
-    path.write_text(json.dumps(changed(RESULTS, place, value)))
-    results, refusal = attempt(read_results, path)
-    assert is_line(refusal) if refusal is not None else len(results.data) in (0, 2)
 
 
 @settings(deadline=None)

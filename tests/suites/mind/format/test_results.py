@@ -3,11 +3,10 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from worldgauge.core.errors import DataError
+from suites.mind.released_results import read_results
 from worldgauge.suites.mind.format.results import (
     ActionStats,
     ClipResult,
@@ -15,7 +14,6 @@ from worldgauge.suites.mind.format.results import (
     MirrorVideo,
     PairScores,
     Results,
-    read_results,
     write_results,
 )
 
@@ -100,26 +98,3 @@ def test_values_that_are_not_finite_are_null(tmp_path: Path) -> None:
     assert entry["visual_quality"] == {"imaging": [None, 0.5], "avg_imaging": None}
     assert entry["action"]["other"]["rpe_trans_mean"] is None
     assert entry["dino"] == {"dino_mse": [], "avg_dino_mse": None}
-
-
-GOOD: dict[str, Any] = {"path": "a", "perspective": "1st_data", "test_type": "mem_test"}
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("{", "not valid JSON"),
-        ("[]", "list 'data'"),
-        (json.dumps({"data": [{}]}), "entry 0"),
-        (json.dumps({"data": [GOOD, 3]}), "entry 1"),
-        (json.dumps({"data": [{**GOOD, "lcm": {"mse": ["0.1"]}}]}), "'0.1' is no number"),
-        (json.dumps({"data": [{**GOOD, "mark_time": 1.5}]}), "1.5 is no whole number"),
-        (json.dumps({"data": [{**GOOD, "path": None}]}), "None is no text"),
-        (json.dumps({"data": [{**GOOD, "action": {"x": {}}}]}), "entry 0"),
-    ],
-)
-def test_bad_files(tmp_path: Path, text: str, says: str) -> None:
-    path = tmp_path / "result.json"
-    path.write_text(text)
-    with pytest.raises(DataError, match=says):
-        read_results(path)
