@@ -22,7 +22,7 @@ from worldgauge.suites.closedloop.home_task import HomeImagination
 from worldgauge.suites.closedloop.loop import run_episode
 from worldgauge.suites.closedloop.navigation.task import NavigationRules, NavigationTask
 from worldgauge.suites.closedloop.policies.contract import revisers
-from worldgauge.suites.closedloop.policies.heuristic import HeuristicProposer
+from worldgauge.suites.closedloop.policies.simple import HeuristicProposer
 from worldgauge.suites.closedloop.protocol import TracedEnv
 from worldgauge.suites.closedloop.task import Settings
 from worldgauge.suites.closedloop.trace import Tracer

@@ -17,7 +17,9 @@ from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_score
 from worldgauge.suites.closedloop.format.contract import (
     EpisodeCheck,
+    EpisodeFacts,
     HomeFormat,
+    Share,
     Worlds,
     counted,
     distinct,
@@ -29,8 +31,7 @@ from worldgauge.suites.closedloop.home_env import HomeEnv
 from worldgauge.suites.closedloop.home_task import HomeRules, HomeSettings, HomeTask, aims_of_things
 from worldgauge.suites.closedloop.metrics import success, trajectory_steps
 from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History
-from worldgauge.suites.closedloop.sampling import EpisodeFacts, Share
-from worldgauge.suites.closedloop.sampling_home import HomeSampler, HomeSearch, by_number
+from worldgauge.suites.closedloop.sampling import HomeSampler, HomeSearch, by_number
 from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, walked_facts
 from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Primitive, Stance
 

@@ -14,8 +14,8 @@ from suites.closedloop.training_data import test_trajectory as walk
 from support.build_fixture import make_published
 from worldgauge.engine.collection import check_data
 from worldgauge.engine.open_suite import open_suite
-from worldgauge.suites.closedloop.training_data import coverage_index
 from worldgauge.suites.closedloop.training_data import demonstration as demonstrations_index
+from worldgauge.suites.closedloop.training_data import trajectory as coverage_index
 from worldgauge.suites.closedloop.training_data.coverage import check as coverage_check
 from worldgauge.suites.closedloop.training_data.demonstrations import check as demonstrations_check
 from worldgauge.suites.closedloop.training_data.trajectory import read_trajectory, write_trajectory

@@ -17,7 +17,7 @@ from worldgauge.core.geometry import Panorama
 from worldgauge.engine import collection as base
 from worldgauge.engine.collect import Collected, collect, count
 from worldgauge.suites.closedloop import collection as closedloop
-from worldgauge.suites.closedloop import sampling_home as home
+from worldgauge.suites.closedloop import sampling as home
 from worldgauge.suites.closedloop.format.check import check
 from worldgauge.suites.closedloop.format.load import load
 from worldgauge.suites.closedloop.navigation.format import goal_image

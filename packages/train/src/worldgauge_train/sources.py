@@ -22,7 +22,6 @@ from worldgauge.engine.collect import world_seed_of
 from worldgauge.engine.collection import MANIFEST, told_split
 from worldgauge.engine.options import option
 from worldgauge.suites.closedloop.manipulation.env import FPS
-from worldgauge.suites.closedloop.training_data.coverage_index import read_index
 from worldgauge.suites.closedloop.training_data.demonstration import STEPS as DEMONSTRATION_STEPS
 from worldgauge.suites.closedloop.training_data.demonstration import (
     VIDEO,
@@ -32,6 +31,7 @@ from worldgauge.suites.closedloop.training_data.demonstration import (
 )
 from worldgauge.suites.closedloop.training_data.trajectory import (
     digest_of_entry,
+    read_index,
     read_trajectory,
     trajectory_folders,
 )

@@ -9,9 +9,9 @@ from suites.closedloop.training_data.demonstrations_data import GOALS, REACHED, 
 from suites.closedloop.training_data.test_trajectory import WALK, write
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Panorama
-from worldgauge.suites.closedloop.training_data.coverage_index import write_index
 from worldgauge.suites.closedloop.training_data.demonstration import read_demonstration
 from worldgauge.suites.closedloop.training_data.demonstrations import DemonstrationOptions, _table_seed
+from worldgauge.suites.closedloop.training_data.trajectory import write_index
 from worldgauge.worlds.tabletop.contract import SEEDS
 from worldgauge.worlds.tabletop.pose_plans import clip_plan, from_actions
 from worldgauge.worlds.walking.primitives import Primitive

@@ -19,9 +19,9 @@ from worldgauge.engine.collect import SEEDS
 from worldgauge.engine.collection import Collection, DataReport, Item, Made, Tell, collections
 from worldgauge.engine.options import merged, option
 from worldgauge.suites.closedloop.format import check as checking
+from worldgauge.suites.closedloop.format.contract import Share
 from worldgauge.suites.closedloop.format.load import MANIFEST_FORMAT
-from worldgauge.suites.closedloop.sampling import Share
-from worldgauge.suites.closedloop.sampling_home import (
+from worldgauge.suites.closedloop.sampling import (
     all_shares,
     episodes_in,
     pictures_in,

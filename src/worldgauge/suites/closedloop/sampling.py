@@ -1,70 +1,273 @@
-"""What a task says of collecting its episodes: how many, in which parts, how they are found and published."""
+"""Collecting the tasks in homes: which home holds which episodes, and finding all episodes of one home.
+
+Episode k of a task is in home k mod the number of homes. So names, homes and wishes do not depend on how many are asked
+for, and the numbers of any two homes differ by one at most.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, cast
 
-Progress = Callable[[int, int], None]
-"""Called with episodes found, and of how many."""
-EpisodeFacts = Mapping[str, Any]
-"""What was found of one episode, plain JSON values; "number" is its number."""
-MOST_EPISODES = 20_000
-"""Of one task in a collection."""
+import numpy as np
 
-
-class Share(Protocol):
-    """The episodes that one part of a collection holds: one item, found at once."""
-
-    @property
-    def scene(self) -> str:
-        """Name of the part."""
-        ...
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """What is asked for: numbers of episodes, by name of the task or by what is told apart in it."""
-        ...
-
-    def find(self, out: Path, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Find them, and write their pictures into `part_folder`.
-
-        Returns:
-            Plain JSON values: "asked", the counts; "episodes" by name of the task; "discards" by reason; "failure";
-            and "world", or "worlds" by name.
-        """
-        ...
+from worldgauge.core.geometry import Panorama
+from worldgauge.core.io import dumps, loads, write_file
+from worldgauge.engine.collect import plain_facts
+from worldgauge.suites.closedloop.format.contract import EpisodeFacts, EpisodeSampler, Progress, Share, part_folder
+from worldgauge.suites.closedloop.task import closed_loop_tasks, task_names
+from worldgauge.worlds import World, open_world
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.indoor.homes import SPLITS, scene_name, world_of
+from worldgauge.worlds.scan import Scan
+from worldgauge.worlds.scan.sources import scan_facts
+from worldgauge.worlds.walking.floor import Walkable
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.ground import Ground, Level, ground_of
 
 
-class EpisodeSampler(ABC):
-    """Collects the episodes of one task.
+class PlaceSampler(EpisodeSampler):
+    """Collects the episodes of a task that is played in one place, such as a home.
 
     Attributes:
-        Options: Dataclass of its options; the one called as the task says how many episodes.
+        in_scans: Whether the place may be a scan; then it asks `HomeSearch` for no `home`.
     """
 
-    kind: ClassVar[str]
-    Options: ClassVar[type]
-    pictures: ClassVar[int] = 0
+    id_form: ClassVar[str]
+    in_scans: ClassVar[bool] = False
 
-    def check_installed(self) -> None:  # noqa: B027 - most need nothing
-        """Check that what it needs is installed."""
-
-    def shares(self, settings: Mapping[str, Any]) -> Iterator[Share]:
-        """Its parts in a collection of these settings. A task in homes has none of its own: a home is one part."""
-        return iter(())
-
-    def is_kept(self, out: Path, share: Share, facts: EpisodeFacts) -> bool:
-        """Whether the pictures of an episode that was found are in place."""
-        return True
+    def id_of(self, facts: EpisodeFacts) -> str:
+        """Id of an episode."""
+        return self.id_form.format(facts["number"])
 
     @abstractmethod
-    def publish(self, out: Path, found: Sequence[tuple[Share, EpisodeFacts]]) -> None:
-        """Write the published files of all episodes."""
+    def search(self, search: HomeSearch) -> Iterator[dict[str, Any]]:
+        """The episodes of one place, plain JSON values without their numbers; fewer where no more are found."""
+
+    def keep_pictures(self, search: HomeSearch, facts: EpisodeFacts) -> None:
+        """Take the pictures of an episode that was found."""
 
 
-def part_folder(out: Path, share: Share) -> Path:
-    """Where the pictures of a part lie until they are published."""
-    return out / "parts" / share.scene
+class HomeSampler(PlaceSampler):
+    """One that collects in any home: a home is one part of it, with those of other tasks."""
+
+
+@dataclass(frozen=True)
+class HomeShare:
+    """The episodes that are to be found in one home."""
+
+    scene: str
+    split: str
+    home: int
+    homes: int
+    seed: int
+    counts: Mapping[str, int]
+
+    def numbers(self, kind: str) -> range:
+        """Numbers of its episodes of a task, in the whole collection."""
+        return range(self.home, self.home + self.counts[kind] * self.homes, self.homes)
+
+    def rng(self, kind: str) -> np.random.Generator:
+        """Source of all randomness in its episodes of a task."""
+        place = closed_loop_tasks.get(kind).order - 1
+        return np.random.default_rng([self.seed, SPLITS.index(self.split), self.home, place])
+
+    def find(self, out: Path, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """All episodes of the home; those not found are missing."""
+        world = open_world(world_of(self.scene))
+        home = cast(Home, world)
+        search = HomeSearch(out, self, home, Level(home.floor), settings, Counter())
+        done = count(1)
+        rows = {sampler.kind: found_in(sampler, search, progress, done) for sampler in home_samplers()}
+        short = [
+            f"{len(own)} of {self.counts[kind]} {kind}" for kind, own in rows.items() if len(own) < self.counts[kind]
+        ]
+        return {
+            "world": plain_facts(world.facts),
+            "asked": dict(self.counts),
+            "episodes": rows,
+            "discards": dict(sorted(search.discards.items())),
+            "failure": f"only {', '.join(short)} found" if short else None,
+        }
+
+
+@dataclass(frozen=True)
+class HomeSearch:
+    """Where episodes are found."""
+
+    out: Path
+    share: HomeShare
+    world: World
+    ground: Ground
+    settings: Mapping[str, Any]
+    discards: Counter[str]
+
+    @property
+    def panorama(self) -> Panorama:
+        """Camera of pictures all around."""
+        return Panorama(*self.settings["size"])
+
+    @property
+    def home(self) -> Home:
+        """The home; of samplers that are not asked elsewhere."""
+        assert isinstance(self.world, Home)
+        return self.world
+
+    @property
+    def geodesic(self) -> Geodesic:
+        """Distances on the floor of the home."""
+        assert isinstance(self.ground, Level)
+        return self.ground.geodesic
+
+
+def home_samplers() -> list[HomeSampler]:
+    """Those of all tasks in homes, in the order of tables."""
+    samplers = (closed_loop_tasks.get(name).sampler for name in task_names())
+    return [one for one in samplers if isinstance(one, HomeSampler)]
+
+
+def home_shares(settings: Mapping[str, Any]) -> Iterator[HomeShare]:
+    """The shares of all homes that have any episodes."""
+    homes = settings["scenes"]
+    kinds = [sampler.kind for sampler in home_samplers()]
+    for home in range(homes):
+        counts = {kind: len(range(home, settings[kind], homes)) for kind in kinds}
+        if any(counts.values()):
+            scene = scene_name(settings["split"], home)
+            yield HomeShare(scene, settings["split"], home, homes, settings["seed"], counts)
+
+
+def by_number(found: Sequence[tuple[Share, EpisodeFacts]]) -> list[tuple[Share, EpisodeFacts]]:
+    """The episodes of all homes in the order of their numbers."""
+    return sorted(found, key=lambda one: int(one[1]["number"]))
+
+
+def found_in(
+    sampler: PlaceSampler, search: HomeSearch, progress: Progress, done: Iterator[int]
+) -> list[dict[str, Any]]:
+    """The episodes of a task in one place, with their pictures in place; fewer where no more are found."""
+    share, own = search.share, list[dict[str, Any]]()
+    found = sampler.search(search) if share.counts[sampler.kind] else iter(())
+    for number, facts in zip(share.numbers(sampler.kind), found, strict=False):
+        own.append({"number": number, **facts})
+        sampler.keep_pictures(search, own[-1])
+        progress(next(done), sum(share.counts.values()))
+    return own
+
+
+@dataclass(frozen=True)
+class ScanShare(HomeShare):
+    """The episodes that are to be found in one scan."""
+
+    key: str = ""
+
+    def rng(self, kind: str) -> np.random.Generator:
+        """Source of all randomness in its episodes of a task: it depends on the key, not on the scans beside it."""
+        return np.random.default_rng([self.seed, *self.key.encode(), *kind.encode()])
+
+    def find(self, out: Path, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """All episodes of the scan; those not found are missing."""
+        world = cast(Scan, open_world(scan_facts(self.key)))
+        ground = ground_of(cast(Walkable, world))
+        search = HomeSearch(out, self, world, ground, settings, Counter())
+        rows = {one.kind: found_in(one, search, progress, count(1)) for one in scan_samplers()}
+        asked = self.counts
+        named = "" if world.landmarks else "; nothing in it is named"
+        short = [f"{len(own)} of {asked[kind]} {kind}" for kind, own in rows.items() if len(own) < asked[kind]]
+        return {
+            "world": plain_facts(world.facts),
+            "asked": dict(self.counts),
+            "episodes": rows,
+            "discards": dict(sorted(search.discards.items())),
+            "failure": f"only {', '.join(short)} found{named}" if short else None,
+        }
+
+
+def scan_samplers() -> list[PlaceSampler]:
+    """Those whose place may be a scan, in the order of tables."""
+    samplers = (closed_loop_tasks.get(name).sampler for name in task_names())
+    return [one for one in samplers if isinstance(one, PlaceSampler) and one.in_scans]
+
+
+def scan_shares(settings: Mapping[str, Any]) -> Iterator[ScanShare]:
+    """The shares of all scans that have any episodes."""
+    keys = settings["scenes"].split(",")
+    for number, key in enumerate(keys):
+        counts = {one.kind: len(range(number, settings[one.kind], len(keys))) for one in scan_samplers()}
+        if any(counts.values()):
+            scene = key.replace("/", "_")
+            yield ScanShare(scene, settings["split"], number, len(keys), settings["seed"], counts, key)
+
+
+def samplers() -> list[EpisodeSampler]:
+    """Those of all tasks, in the order of tables."""
+    return [closed_loop_tasks.get(name).sampler for name in task_names()]
+
+
+def all_shares(settings: Mapping[str, Any]) -> Iterator[Share]:
+    """The shares of all homes or scans, then those that are of one task."""
+    if settings.get("world") == "scan":
+        yield from scan_shares(settings)
+        return
+    yield from home_shares(settings)
+    for sampler in samplers():
+        yield from sampler.shares(settings)
+
+
+def read_part(out: Path, share: Share) -> dict[str, Any] | None:
+    """What was found for a share; None when it is still to be done, or was done for other counts."""
+    try:
+        part = loads(_path(out, share).read_text(encoding="utf-8"))
+        if _some(part["asked"]) != _some(share.counts):
+            return None
+        kept = all(
+            sampler.is_kept(out, share, facts)
+            for sampler in samplers()
+            for facts in part["episodes"].get(sampler.kind, ())
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return part if kept else None
+
+
+def write_part(out: Path, share: Share, part: Mapping[str, Any]) -> None:
+    """Put a part in place; its share is then done."""
+    write_file(_path(out, share), dumps(part) + "\n")
+
+
+def episodes_in(part: Mapping[str, Any]) -> int:
+    """Episodes of a part."""
+    return sum(map(len, part["episodes"].values()))
+
+
+def pictures_in(part: Mapping[str, Any]) -> int:
+    """Pictures of a part."""
+    return sum(one.pictures * len(part["episodes"].get(one.kind, ())) for one in samplers())
+
+
+def publish(out: Path, settings: Mapping[str, Any]) -> None:
+    """Write the published files of all parts; pictures are moved into theirs."""
+    shares = list(all_shares(settings))
+    parts = [(share, part) for share in shares if (part := read_part(out, share)) is not None]
+    for sampler in samplers():
+        if settings[sampler.kind]:
+            own = [(share, facts) for share, part in parts for facts in part["episodes"].get(sampler.kind, ())]
+            sampler.publish(out, own)
+    for share, _ in parts:
+        shutil.rmtree(part_folder(out, share), ignore_errors=True)
+
+
+def _some(counts: Mapping[str, int]) -> dict[str, int]:
+    """The counts without zeros: a task of which nothing is asked, and one that is not known, are the same."""
+    return {name: count for name, count in counts.items() if count}
+
+
+def _path(out: Path, share: Share) -> Path:
+    folder = part_folder(out, share)
+    return folder.with_name(f"{folder.name}.json")

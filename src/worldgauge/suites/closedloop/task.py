@@ -36,7 +36,7 @@ from worldgauge.engine.suite.settings import (
 )
 from worldgauge.perception.network_source import What
 from worldgauge.perception.networks import networks
-from worldgauge.suites.closedloop.format.contract import ClosedLoop, EpisodeFormat
+from worldgauge.suites.closedloop.format.contract import ClosedLoop, EpisodeFormat, EpisodeSampler
 from worldgauge.suites.closedloop.loop import Env, RemembersViews, Rules
 from worldgauge.suites.closedloop.metrics import Term
 from worldgauge.suites.closedloop.policies.cached_inference import check_networks
@@ -50,8 +50,7 @@ from worldgauge.suites.closedloop.policies.contract import (
     revisers,
 )
 from worldgauge.suites.closedloop.policies.person import ADDRESS, PERSON, host_and_port
-from worldgauge.suites.closedloop.policies.revisers import NETWORK
-from worldgauge.suites.closedloop.sampling import EpisodeSampler
+from worldgauge.suites.closedloop.policies.simple import NETWORK
 
 SUITE = "closedloop"
 REACHING = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})

@@ -9,7 +9,7 @@ from support.vectors import cases
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.closedloop.policies.contract import Decision, PastDecision, PolicyKit, proposers
-from worldgauge.suites.closedloop.policies.heuristic import HeuristicProposer, valid
+from worldgauge.suites.closedloop.policies.simple import HeuristicProposer, valid
 from worldgauge.worlds.walking.primitives import Primitive, Steps
 
 F, L, R = Primitive.FORWARD, Primitive.TURN_LEFT, Primitive.TURN_RIGHT

@@ -21,8 +21,12 @@ from worldgauge.engine import collection as base
 from worldgauge.engine.collect import SEEDS, Collected, collect, count, open_collection
 from worldgauge.suites.closedloop.training_data import coverage
 from worldgauge.suites.closedloop.training_data.coverage import check
-from worldgauge.suites.closedloop.training_data.coverage_index import overlap, read_index
-from worldgauge.suites.closedloop.training_data.trajectory import read_trajectory, trajectory_folders
+from worldgauge.suites.closedloop.training_data.trajectory import (
+    overlap,
+    read_index,
+    read_trajectory,
+    trajectory_folders,
+)
 from worldgauge.suites.closedloop.training_data.walks import PAPER
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.homes import scene_name, world_of

@@ -17,18 +17,16 @@ from worldgauge.core import episode
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.suites.closedloop.training_data.coverage import check
-from worldgauge.suites.closedloop.training_data.coverage_index import (
-    overlap,
-    read_index,
-    scene_hash,
-    split_hash,
-    write_index,
-)
 from worldgauge.suites.closedloop.training_data.trajectory import (
     TrajectoryFacts,
     TrajectoryStep,
     View,
+    overlap,
+    read_index,
     read_trajectory,
+    scene_hash,
+    split_hash,
+    write_index,
     write_trajectory,
 )
 from worldgauge.worlds.walking.primitives import Primitive as P

@@ -16,16 +16,20 @@ from worldgauge.engine.collect import plain_facts
 from worldgauge.engine.collection import grouped, spread
 from worldgauge.engine.options import option
 from worldgauge.suites.closedloop.format.contract import (
+    MOST_EPISODES,
     VERSION,
     EpisodeCheck,
+    EpisodeFacts,
     EpisodeFormat,
+    EpisodeSampler,
+    Progress,
+    Share,
     Worlds,
     counted,
     distinct,
     put_json,
 )
 from worldgauge.suites.closedloop.format.rows import MAX_WHOLE, EpisodeRow, id_of, text_of
-from worldgauge.suites.closedloop.sampling import MOST_EPISODES, EpisodeFacts, EpisodeSampler, Progress, Share
 from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop import Tabletop, carried_out, check_engine
 from worldgauge.worlds.tabletop.contract import SEEDS, table_name, table_tasks

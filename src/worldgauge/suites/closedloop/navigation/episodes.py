@@ -17,6 +17,7 @@ from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import decode_png, png
 from worldgauge.core.io import write_file
 from worldgauge.engine.options import option
+from worldgauge.suites.closedloop.format.contract import MOST_EPISODES, EpisodeFacts, Share, part_folder
 from worldgauge.suites.closedloop.format.files import bytes_of, members_of
 from worldgauge.suites.closedloop.format.rows import as_stored
 from worldgauge.suites.closedloop.navigation.format import (
@@ -25,8 +26,7 @@ from worldgauge.suites.closedloop.navigation.format import (
     NavigationFormat,
     write_navigation,
 )
-from worldgauge.suites.closedloop.sampling import MOST_EPISODES, EpisodeFacts, Share, part_folder
-from worldgauge.suites.closedloop.sampling_home import HomeSampler, HomeSearch, HomeShare, by_number
+from worldgauge.suites.closedloop.sampling import HomeSampler, HomeSearch, HomeShare, by_number
 from worldgauge.worlds import View, World
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic

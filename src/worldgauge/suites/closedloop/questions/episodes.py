@@ -24,14 +24,14 @@ from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.engine.collect import plain_facts
 from worldgauge.engine.options import option
+from worldgauge.suites.closedloop.format.contract import MOST_EPISODES, EpisodeFacts, Progress, Share
 from worldgauge.suites.closedloop.format.rows import as_stored
 from worldgauge.suites.closedloop.home_env import things_of
 from worldgauge.suites.closedloop.questions.format import QuestionEpisode, QuestionFormat, write_questions
 from worldgauge.suites.closedloop.questions.forms import CATEGORIES, QuestionAnswer, QuestionForm, Slots, answerable
 from worldgauge.suites.closedloop.questions.habits import blind_answer
 from worldgauge.suites.closedloop.questions.templates import FORMS, OF_BOXES, read_question
-from worldgauge.suites.closedloop.sampling import MOST_EPISODES, EpisodeFacts, Progress, Share
-from worldgauge.suites.closedloop.sampling_home import HomeSearch, PlaceSampler, by_number
+from worldgauge.suites.closedloop.sampling import HomeSearch, PlaceSampler, by_number
 from worldgauge.suites.closedloop.task import closed_loop_tasks
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home

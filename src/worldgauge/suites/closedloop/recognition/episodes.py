@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import UnknownNameError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch, wrap_angle
 from worldgauge.engine.options import option
+from worldgauge.suites.closedloop.format.contract import MOST_EPISODES, EpisodeFacts, Share
 from worldgauge.suites.closedloop.format.rows import as_stored
 from worldgauge.suites.closedloop.recognition.format import RecognitionEpisode, RecognitionFormat, write_recognition
-from worldgauge.suites.closedloop.sampling import MOST_EPISODES, EpisodeFacts, Share
-from worldgauge.suites.closedloop.sampling_home import HomeSampler, HomeSearch, HomeShare, by_number
+from worldgauge.suites.closedloop.sampling import HomeSampler, HomeSearch, HomeShare, by_number
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.camera import BoxScene, render
 from worldgauge.worlds.indoor.homes import LABELS, SPLITS

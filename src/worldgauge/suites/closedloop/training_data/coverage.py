@@ -34,23 +34,21 @@ from worldgauge.engine.collection import (
 )
 from worldgauge.engine.options import option, plain
 from worldgauge.suites.closedloop.format.load import load
-from worldgauge.suites.closedloop.training_data.coverage_index import (
-    INDEX,
-    TrajectoryEntry,
-    overlap,
-    read_index,
-    write_index,
-)
 from worldgauge.suites.closedloop.training_data.trajectory import (
+    INDEX,
     MANIFEST,
     Trajectory,
+    TrajectoryEntry,
     TrajectoryFacts,
     TrajectoryStep,
     digest_of_entry,
+    overlap,
+    read_index,
     read_manifest,
     read_trajectory,
     trajectory_folders,
     trajectory_name,
+    write_index,
     write_trajectory,
 )
 from worldgauge.suites.closedloop.training_data.trajectory import read_manifest as read_clip

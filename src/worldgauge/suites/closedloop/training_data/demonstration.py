@@ -31,13 +31,13 @@ from worldgauge.core.image import Image
 from worldgauge.core.io import atomic_folder, check_inside, check_name, digest_of, list_folder, parse_json, write_file
 from worldgauge.core.video import Clip, Writer
 from worldgauge.suites.closedloop.format.files import read_json
-from worldgauge.suites.closedloop.training_data.coverage_index import split_hash
 from worldgauge.suites.closedloop.training_data.trajectory import (
     Depth,
     checked_view,
     digest_of_entry,
     millimetres,
     read_depth,
+    split_hash,
 )
 from worldgauge.version import __version__
 from worldgauge.worlds.tabletop.contract import SEEDS
@@ -529,7 +529,7 @@ def overlap(index: DemonstrationIndex, scenes: Mapping[str, WorldFacts | None]) 
 
 def _table(world: WorldFacts) -> tuple[Any, ...] | None:
     params = world.params
-    # Omitted arguments have the defaults of `worlds.tabletop.world.Tabletop`.
+    # Omitted arguments have the defaults of `worlds.tabletop.Tabletop`.
     table = (params.get("task"), params.get("variation", 0), params.get("seed", 0))
     return table if world.name == "tabletop" else None
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from worldgauge.suites.closedloop.navigation.episodes import BANDS, NavigationSampler, bands
 from worldgauge.suites.closedloop.recognition.episodes import RecognitionSampler, wishes
-from worldgauge.suites.closedloop.sampling_home import home_shares
+from worldgauge.suites.closedloop.sampling import home_shares
 from worldgauge.worlds.indoor.homes import LABELS
 
 PUBLISHED = {"scenes": 60, "recognition": 551, "navigation": 144, "questions": 184, "split": "test", "seed": 42}
