@@ -44,9 +44,6 @@ def home_patches(
         categories: Names of categories.
         texel_m: Side of a texel in metres. Faces that would pass a texture page have larger ones.
         quality: Of the pictures; see `Pages`.
-
-    Returns:
-        Patches, one for each thing and page, and the pages.
     """
     bounds = looks.bounds
     faces = _seen_faces(bounds)
@@ -230,14 +227,7 @@ class _Table:
 
 
 def village_patches(world: VoxelWorld) -> tuple[list[Patch], Pages]:
-    """Mesh of a village: what its camera can meet, with the light that the camera gives each side. No sky.
-
-    Args:
-        world: The village.
-
-    Returns:
-        Patches, one for each thing, category and tile; and the tiles, 16 x 16 RGBA.
-    """
+    """Mesh of a village: what its camera can meet, with the light that the camera gives each side. No sky."""
     table, faces, plants = _Table(), _Faces([]), _Faces([])
     states = np.pad(world.states, 1, constant_values=_OUTSIDE)
     tiles: dict[tuple[int, int], int] = {}
@@ -398,14 +388,8 @@ _SQUARE_PX = 4
 def build_patches(blueprint: Blueprint) -> tuple[list[Patch], Pages]:
     """Mesh of a build, in the colours and the light of its pictures.
 
-    Args:
-        blueprint: The build.
-
     Returns:
         Patches, by kind of block, opacity and whether both sides are seen; and a page of colours.
-
-    Raises:
-        ShapeError: For sides of more than 2000 blocks.
     """
     mesh = mesh_of(blueprint)
     names = sorted(set(mesh.names))

@@ -75,10 +75,6 @@ def write_glb(path: Path, patches: Sequence[Patch], pages: Pages, *, up: Up = "y
         patches: What is drawn.
         pages: Their textures.
         up: The axis that points up in the file.
-
-    Raises:
-        UsageError: Nothing is to be written, or a patch names a texture that is not there.
-        DataError: The file cannot be written.
     """
     if not patches or any(not 0 <= patch.page < len(pages.images) for patch in patches):
         raise UsageError(f"{path}: nothing to write, or a face without its texture")

@@ -44,13 +44,6 @@ def export_world(
         texel_m: Side of a texel in metres, for homes; those of villages are a sixteenth.
         quality: Of its JPEG pictures, 1 to 100; None for PNG, which villages always have.
         up: The axis that points up in the file.
-
-    Returns:
-        What was written.
-
-    Raises:
-        UsageError: For a world of another kind, or values out of range.
-        WorldError: When the world rejects its arguments.
     """
     if facts.name not in EXPORTED:
         raise UsageError(f"world '{facts.name}' cannot be exported; these can: {', '.join(EXPORTED)}")
@@ -77,12 +70,6 @@ def export_starter(folder: Path, *, texel_m: float = 0.008) -> dict[Path, Export
     Args:
         folder: Where they are written.
         texel_m: Side of a texel in metres.
-
-    Returns:
-        What was written, by file.
-
-    Raises:
-        DataError: A file cannot be written.
     """
     return {
         path: export_world(facts, path, texel_m=texel_m, quality=85)
@@ -97,13 +84,6 @@ def export_build(blueprint: Blueprint, path: Path, *, up: Up = "y") -> Exported:
         blueprint: The build.
         path: The file.
         up: The axis that points up in the file.
-
-    Returns:
-        What was written.
-
-    Raises:
-        UsageError: It has no blocks.
-        ShapeError: A side has more than 2000 blocks.
     """
     from worldgauge.worlds._export_meshes import build_patches
 

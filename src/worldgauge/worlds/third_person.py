@@ -83,23 +83,7 @@ class ThirdPerson(Voxel):
         out: Out = "numpy",
         device: str = "cuda",
     ) -> Views:
-        """Render what N cameras see, with the figure, which the processor draws into what the GPU has drawn.
-
-        Args:
-            poses: Camera-to-world poses, (N, 4, 4), metres.
-            camera: Size and kind of the images.
-            position: Whether hit points are computed as well.
-            out: "numpy".
-            device: "cuda", "cuda:1" or "cpu".
-
-        Returns:
-            The views.
-
-        Raises:
-            MissingExtraError: Warp is not installed.
-            ShapeError: The poses are not finite (N, 4, 4).
-            UsageError: `out` is not "numpy", there is no such device, or no room on it.
-        """
+        """As `Batched.views`, for numpy; the processor draws the figure into what the GPU has drawn."""
         from worldgauge.worlds._figure import draw_figure
 
         if out != "numpy":

@@ -345,10 +345,7 @@ def _gate(grid: _Grid, here: Bools) -> Decided:
     walls = grid.of(lambda i: grid.families[i] == "wall")
     sides = {way: walls[grid.near(way)] for way in COMPASS}
     lowered = np.where(facing == 0, sides["east"] | sides["west"], sides["north"] | sides["south"])
-    return {
-        "facing": (("north", "east"), facing[here]),
-        "in_wall": (("false", "true"), lowered[here].astype(np.int64)),
-    }
+    return {"facing": (("north", "east"), facing[here]), "in_wall": (("false", "true"), lowered[here].astype(np.int64))}
 
 
 def _spanning(grid: _Grid) -> Values:

@@ -60,9 +60,7 @@ def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> 
     path = _file(source, cx // CHUNKS, cz // CHUNKS, f"chunk ({cx}, {cz})")
     what = f"{path}: chunk ({cx}, {cz})"
     small = replace(
-        limits,
-        most_nbt_bytes=min(limits.most_nbt_bytes, CHUNK_NBT_BYTES),
-        most_tags=min(limits.most_tags, CHUNK_TAGS),
+        limits, most_nbt_bytes=min(limits.most_nbt_bytes, CHUNK_NBT_BYTES), most_tags=min(limits.most_tags, CHUNK_TAGS)
     )
     try:
         data = _record(path, cx % CHUNKS + CHUNKS * (cz % CHUNKS), what)

@@ -339,11 +339,7 @@ def _enter(scene, rays, reals, wholes):  # type: ignore[no-untyped-def]
                 cy = 0 if dy > _ZERO else size[1] - 1
             else:
                 cz = 0 if dz > _ZERO else size[2] - 1
-            cx, cy, cz = (
-                min(max(cx, 0), size[0] - 1),
-                min(max(cy, 0), size[1] - 1),
-                min(max(cz, 0), size[2] - 1),
-            )
+            cx, cy, cz = (min(max(cx, 0), size[0] - 1), min(max(cy, 0), size[1] - 1), min(max(cz, 0), size[2] - 1))
             at = ((cx + 1) * (size[1] + 2) + cy + 1) * (size[2] + 2) + cz + 1
             wholes[_AT + n] = at
             wholes[_STATE + n] = states[at]

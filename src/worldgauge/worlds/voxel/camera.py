@@ -105,10 +105,7 @@ def render(
         # More bands than threads: rows of sky are done sooner than rows of leaves.
         edges = np.linspace(0, camera.height, 4 * threads + 1).astype(int).tolist()
         with ThreadPoolExecutor(threads) as pool:
-            done = pool.map(
-                lambda band: kernel.cast(grid.scene, seen, rays, frame, *band),
-                pairwise(edges),
-            )
+            done = pool.map(lambda band: kernel.cast(grid.scene, seen, rays, frame, *band), pairwise(edges))
             list(done)
     return View(frame.rgb, frame.depth, frame.category, frame.instance, frame.position if position else None)
 

@@ -157,9 +157,7 @@ class VoxelEnv(WalkerEnv):
 
 if ENV_ID not in gymnasium.registry:
     gymnasium.register(
-        ENV_ID,
-        entry_point=f"{__name__}:VoxelEnv",
-        vector_entry_point="worldgauge.worlds.voxel.env:VoxelVectorEnv",
+        ENV_ID, entry_point=f"{__name__}:VoxelEnv", vector_entry_point="worldgauge.worlds.voxel.env:VoxelVectorEnv"
     )
 
 

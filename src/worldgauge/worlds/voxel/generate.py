@@ -116,9 +116,7 @@ def draw_ruin(site: Site) -> Cell:
 def draw_stones(site: Site) -> Cell:
     """A ring of standing stones around an altar."""
     f, r = site.frame, site.body
-    for n, (u, v) in enumerate(
-        ((2, 0), (6, 0), (8, 2), (8, 6), (6, 8), (2, 8), (0, 6), (0, 2)),
-    ):
+    for n, (u, v) in enumerate(((2, 0), (6, 0), (8, 2), (8, 6), (6, 8), (2, 8), (0, 6), (0, 2))):
         f.box(one(r.u0 + u), one(r.v0 + v), range(1, 4 + (n * 5 + f.x) % 3), ("stone", "granite")[n % 2])
     f.box(range(r.u0 + 3, r.u0 + 6), range(r.v0 + 3, r.v0 + 6), one(1), "cobblestone_slab")
     f.put(r.u0 + 4, r.v0 + 4, 1, "mossy_cobblestone")
@@ -191,11 +189,7 @@ _BECOMES = {
 
 
 def decay(rng: np.random.Generator, canvas: Canvas, area: tuple[slice, slice], z: int, instance: int) -> None:
-    """Let a building fall into ruin; what nothing supports falls.
-
-    Args:
-        z: Its ground cell.
-    """
+    """Let a building fall into ruin; what nothing supports falls."""
     where = (*area, slice(z, min(z + _TALLEST, canvas.states.shape[2])))
     states, owner = canvas.states[where], canvas.instances[where]
     mine = (owner == instance) & (states != AIR)
@@ -580,11 +574,7 @@ _WIDEST_RADIUS = 62
 
 
 def generate(kind: str, seed: int, size: tuple[int, int, int] = (320, 320, 64)) -> VoxelWorld:
-    """Generate a settlement or scene. Equal arguments give equal cells on every machine.
-
-    Args:
-        size: Cells along x, y, z; at least SMALLEST.
-    """
+    """Generate a settlement or scene. Equal arguments give equal cells on every machine."""
     _check(kind, seed, size)
     if kind in FAMILIES:
         return families.build(kind, seed, size)

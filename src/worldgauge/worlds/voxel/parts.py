@@ -61,7 +61,6 @@ def walls(f: Frame, r: Rect, levels: range, name: str, beam: str | None = None) 
     """Draw a hollow box without floor or ceiling.
 
     Args:
-        name: Block of the walls.
         beam: Block of the corner posts; None for no posts.
     """
     f.box(r.u, r.v, levels, name)
@@ -85,14 +84,7 @@ def band(f: Frame, r: Rect, w: int, name: str) -> None:
 
 
 def door(f: Frame, u: int, v: int, p: Palette, *, height: int = 2, width: int = 1) -> None:
-    """Draw a doorway in a beam frame with a lintel.
-
-    Args:
-        u: First cell of the opening along the front.
-        v: Cell of the wall.
-        height: Height of the opening in cells.
-        width: Width of the opening in cells.
-    """
+    """Draw a doorway in a beam frame with a lintel."""
     f.box(range(u - 1, u + width + 1), one(v), range(1, height + 2), p.beam)
     f.box(range(u, u + width), one(v), range(1, height + 1), "air")
     f.box(range(u, u + width), one(v), one(0), p.plinth)
@@ -102,8 +94,6 @@ def windows(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: 
     """Draw windows at regular steps along the walls, where these are plain.
 
     Args:
-        every: Cells from one window to the next.
-        wide: Width of a window in cells.
         sides: Walls that get windows: l(eft), r(ight), b(ack), f(ront).
     """
     along_u, along_v = _spread(r.u0, r.u1, every, wide), _spread(r.v0, r.v1, every, wide)
@@ -121,11 +111,7 @@ def windows(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: 
 
 
 def timbering(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3) -> None:
-    """Draw upright beams in the walls and one along their top.
-
-    Args:
-        every: Cells from one beam to the next.
-    """
+    """Draw upright beams in the walls and one along their top."""
     band(f, r, levels[-1], p.beam)
     for u in range(r.u0 + every, r.u1 - 1, every):
         for v in (r.v0, r.v1):
@@ -195,12 +181,7 @@ def flat_roof(f: Frame, r: Rect, w: int, p: Palette) -> int:
 
 
 def dome_roof(f: Frame, r: Rect, w: int, name: str, cap: str) -> int:
-    """Draw a dome on a flat ceiling.
-
-    Args:
-        name: Block of the dome.
-        cap: Block of the ceiling.
-    """
+    """Draw a dome on a flat ceiling."""
     f.box(r.u, r.v, one(w), cap)
     half = min(len(r.u), len(r.v)) / 2 - 0.4
     mid_u, mid_v = (r.u0 + r.u1) / 2, (r.v0 + r.v1) / 2
@@ -221,14 +202,7 @@ def post(f: Frame, u: int, v: int, levels: range, name: str) -> None:
 
 
 def awning(f: Frame, u: range, v: int, w: int, cloth: str, other: str = "white_plaster") -> None:
-    """Draw a striped awning.
-
-    Args:
-        u: Cells along the front.
-        v: Cell away from the front.
-        cloth: Block of one kind of stripe.
-        other: Block of the other.
-    """
+    """Draw a striped awning."""
     for n, column in enumerate(u):
         f.put(column, v, w, cloth if n % 2 == 0 else other)
 

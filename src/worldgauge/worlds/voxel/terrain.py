@@ -65,23 +65,13 @@ class Canvas:
         """Set one cell.
 
         Args:
-            x: Cell.
-            y: Cell.
-            z: Cell.
-            name: Block.
             instance: Object number; 0 for none.
         """
         self.states[x, y, z] = block(name)
         self.instances[x, y, z] = instance
 
     def stamp(self, x: int, y: int, z: int, shape: Stamp, instance: int) -> None:
-        """Set the cells of a stamp that are air; its wood also grows through leaves.
-
-        Args:
-            x: Cell of the stamp's origin.
-            y: Cell of the stamp's origin.
-            z: Cell of the stamp's origin.
-        """
+        """Set the cells of a stamp that are air; its wood also grows through leaves."""
         i, j, k = shape.offsets[:, 0] + x, shape.offsets[:, 1] + y, shape.offsets[:, 2] + z
         there = self.states[i, j, k]
         free = (there == AIR) | (_WOOD[shape.states] & _LEAVES[there])
@@ -144,23 +134,12 @@ class Frame:
         return self.x + dx, self.y + dy
 
     def put(self, u: int, v: int, w: int, name: str, side: str | None = None) -> None:
-        """Set one cell.
-
-        Args:
-            name: Block.
-        """
+        """Set one cell."""
         x, y = self.cell(u, v)
         self.canvas.put(x, y, self.z + w, self._state(name, side), self.instance if name != "air" else 0)
 
     def box(self, u: range, v: range, w: range, name: str, side: str | None = None) -> None:
-        """Fill a box.
-
-        Args:
-            u: Cells along the front.
-            v: Cells away from the front.
-            w: Cells up.
-            name: Block.
-        """
+        """Fill a box."""
         if not (len(u) and len(v) and len(w)):
             return
         (xa, ya), (xb, yb) = self.cell(u[0], v[0]), self.cell(u[-1], v[-1])
@@ -219,11 +198,7 @@ class Terrain:
         return wet
 
     def level(self, x: slice, y: slice, z: int) -> None:
-        """Level the ground of a rectangle, with a slope of 45 degrees around it.
-
-        Args:
-            z: Height of the ground cell.
-        """
+        """Level the ground of a rectangle, with a slope of 45 degrees around it."""
         grid_x, grid_y = np.ogrid[: self.height.shape[0], : self.height.shape[1]]
         away_x = np.maximum(np.maximum(x.start - grid_x, grid_x - x.stop + 1), 0)
         away_y = np.maximum(np.maximum(y.start - grid_y, grid_y - y.stop + 1), 0)
@@ -257,7 +232,6 @@ def make_terrain(rng: np.random.Generator, size: tuple[int, int, int], biome: Bi
     """Make the terrain for a settlement near the middle.
 
     Args:
-        size: Cells along x, y, z.
         radius: Radius of the settlement, metres.
     """
     shape = size[:2]
@@ -286,7 +260,6 @@ def value_noise(rng: np.random.Generator, shape: tuple[int, int], period: int) -
 
     Args:
         shape: (X, Y).
-        period: Cells from one lattice point to the next.
 
     Returns:
         (X, Y) float64 in [0, 1).
@@ -305,7 +278,6 @@ def fractal(rng: np.random.Generator, shape: tuple[int, int], period: int) -> Fl
 
     Args:
         shape: (X, Y).
-        period: Cells from one lattice point to the next in the coarsest octave.
 
     Returns:
         (X, Y) float64 in [0, 1).
@@ -475,7 +447,6 @@ def flowerbed(canvas: Canvas, land: Terrain, spots: np.ndarray, sort: str) -> No
 
     Args:
         spots: Columns (N, 2).
-        sort: Block of the plant.
     """
     i, j = spots[:, 0], spots[:, 1]
     k = land.height[i, j] + 1

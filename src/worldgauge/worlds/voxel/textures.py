@@ -32,12 +32,7 @@ MIP_LEVELS = 5
 """Sizes 16, 8, 4, 2, 1 texels; far surfaces are painted from the smaller ones."""
 
 _SHAPE_SUFFIXES = ("_stairs", "_top_slab", "_slab", "_three_quarter", "_quarter", "_post")
-_MATERIAL_OF = {
-    "oak": "oak_planks",
-    "spruce": "spruce_planks",
-    "acacia": "acacia_planks",
-    "sandstone": "cut_sandstone",
-}
+_MATERIAL_OF = {"oak": "oak_planks", "spruce": "spruce_planks", "acacia": "acacia_planks", "sandstone": "cut_sandstone"}
 _BOOK_COLOURS: dict[str, Colour] = {
     "o": (168, 132, 80),
     "d": (66, 48, 32),

@@ -24,7 +24,6 @@ def speckle(colour: Colour, seed: int, contrast: float = 0.12, blotch: float = 0
 
     Args:
         colour: RGB, 0 to 255.
-        blotch: Share of coarse against fine grain.
     """
     return tint(colour, blotch * clouds(seed, 4) + (1 - blotch) * grain(seed + 1), contrast)
 
@@ -119,7 +118,6 @@ def foliage(colour: Colour, seed: int, gap: float = 0.2) -> Tile:
 
     Args:
         colour: RGB, 0 to 255.
-        gap: Share of dark gaps.
     """
     field = 0.5 * clouds(seed, 8) + 0.5 * grain(seed + 1)
     tile = tint(colour, field, 0.3)
@@ -213,7 +211,6 @@ def tint(colour: Colour, field: Field, contrast: float) -> Tile:
     Args:
         colour: RGB, 0 to 255.
         field: Brightness (16, 16), 0 to 1.
-        contrast: Share by which brightness varies.
     """
     tone = np.floor(np.clip(field, 0, 0.999) * 6) / 5
     rgb = np.asarray(colour, float) * (1 + contrast * (2 * np.broadcast_to(tone, (SIZE, SIZE)) - 1))[..., None]

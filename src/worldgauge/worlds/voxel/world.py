@@ -85,13 +85,7 @@ class VoxelWorld:
         return x, y, z
 
     def inside(self, x: int, y: int, z: int = 0) -> bool:
-        """Tell whether cell (x, y, z) exists.
-
-        Args:
-            x: Cell.
-            y: Cell.
-            z: Cell.
-        """
+        """Tell whether cell (x, y, z) exists."""
         return 0 <= x < self.shape[0] and 0 <= y < self.shape[1] and 0 <= z < self.shape[2]
 
     def surface(self, x: int, y: int) -> int:

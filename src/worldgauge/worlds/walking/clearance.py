@@ -46,12 +46,7 @@ class Reach(NamedTuple):
 
 
 def find_way(
-    floor: FloorPlan,
-    start: ArrayLike,
-    goal: ArrayLike,
-    *,
-    radius_m: float = RADIUS_M,
-    comfort_m: float = COMFORT_M,
+    floor: FloorPlan, start: ArrayLike, goal: ArrayLike, *, radius_m: float = RADIUS_M, comfort_m: float = COMFORT_M
 ) -> FloatArray | None:
     """The cheapest path between two places.
 
@@ -85,12 +80,7 @@ def find_way(
 
 
 def ways_to(
-    floor: FloorPlan,
-    goal: ArrayLike,
-    *,
-    reach_m: float,
-    radius_m: float = RADIUS_M,
-    comfort_m: float = COMFORT_M,
+    floor: FloorPlan, goal: ArrayLike, *, reach_m: float, radius_m: float = RADIUS_M, comfort_m: float = COMFORT_M
 ) -> Reach:
     """The paths of `find_way` from every cell to one goal.
 

@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def build(family: str, seed: int, size: tuple[int, int, int]) -> VoxelWorld:
-    """Build a scene of a family. Use `generate.generate`, which checks the arguments.
-
-    Args:
-        size: Cells along x, y, z.
-    """
+    """Build a scene of a family. Use `generate.generate`, which checks the arguments."""
     from worldgauge.worlds.voxel.families.stage import Stage
     from worldgauge.worlds.voxel.world import FAMILIES, VoxelWorld
 

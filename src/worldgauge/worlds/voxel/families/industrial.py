@@ -146,10 +146,7 @@ def _hall(stage: Stage, x: int, y: int) -> None:
             u, v = (
                 ((x + n, x + n + 3), (y + side, y + side + 2))
                 if along_x
-                else (
-                    (x + side, x + side + 2),
-                    (y + n, y + n + 3),
-                )
+                else ((x + side, x + side + 2), (y + n, y + n + 3))
             )
             stage.box(u, v, (Z, Z + 2), stage.pick(("green_enamel", "blue_enamel", "steel", "orange_enamel")), own)
 
@@ -250,10 +247,7 @@ def _containers(stage: Stage, x: int, y: int) -> None:
                 i, j = (
                     ((x + a[0], x + a[1]), (y + b[0], y + b[1]))
                     if along_x
-                    else (
-                        (x + b[0], x + b[1]),
-                        (y + a[0], y + a[1]),
-                    )
+                    else ((x + b[0], x + b[1]), (y + a[0], y + a[1]))
                 )
                 stage.box(i, j, (Z + 3 * level, Z + 3 * level + 3), stage.pick(_SHEETS), own)
 

@@ -50,11 +50,7 @@ class Stage:
 
     @classmethod
     def empty(cls, size: tuple[int, int, int], seed: int, family: int) -> Stage:
-        """Make an empty stage with a centre near its middle.
-
-        Args:
-            size: Cells along x, y, z.
-        """
+        """Make an empty stage with a centre near its middle."""
         rng = np.random.default_rng([seed, 1000 + family])
         centre = size[0] // 2 + int(rng.integers(-4, 5)), size[1] // 2 + int(rng.integers(-4, 5))
         flat = np.full(size[:2], 4 * FLOOR_Z, np.int64)
@@ -119,7 +115,6 @@ class Stage:
 
         Args:
             mask: Columns (X, Y) it covers.
-            z: Cell of its surface.
         """
         heights = np.arange(self.size[2])
         wet = mask[..., None] & (heights <= z) & (self.canvas.states == AIR)
@@ -131,8 +126,6 @@ class Stage:
         """Fill a box; what lies outside the world is left out.
 
         Args:
-            x: First cell along x, and the one after the last.
-            name: Block.
             own: Object number; 0 for none.
         """
         where = tuple(slice(max(a, 0), max(min(b, n), 0)) for (a, b), n in zip((x, y, z), self.size, strict=True))
@@ -143,10 +136,6 @@ class Stage:
         """Set one cell, if it is inside the world.
 
         Args:
-            x: Cell.
-            y: Cell.
-            z: Cell.
-            name: Block.
             own: Object number; 0 for none.
         """
         self.box((x, x + 1), (y, y + 1), (z, z + 1), name, own)
@@ -155,8 +144,6 @@ class Stage:
         """Draw four walls, one cell thick.
 
         Args:
-            x: First cell along x, and the one after the last.
-            name: Block.
             own: Object number; 0 for none.
         """
         self.box(x, (y[0], y[0] + 1), z, name, own)
@@ -177,11 +164,7 @@ class Stage:
         """Fill the cells between two corners whose centres lie inside a shape.
 
         Args:
-            low: Smallest x, y, z in cells.
-            high: Largest x, y, z in cells.
-            name: Block.
             own: Object number; 0 for none.
-            over: Also replace cells that are not air.
         """
         where = tuple(
             slice(max(int(np.floor(a)), 0), max(min(int(np.ceil(b)), n), 0))
@@ -205,7 +188,6 @@ class Stage:
             y: Axis, metres.
             radius: Metres.
             z: Lower and upper end, metres.
-            name: Block.
             own: Object number; 0 for none.
             hollow: Radius of the hole along the axis; 0 for none.
         """
@@ -233,10 +215,7 @@ class Stage:
         Args:
             middle: Centre, metres.
             radii: Half-axes along x, y, z, metres.
-            name: Block.
             own: Object number; 0 for none.
-            hollow: Share of the half-axes that stays empty.
-            over: Also replace cells that are not air.
         """
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
@@ -258,7 +237,6 @@ class Stage:
             y: Axis, metres.
             radius: Radius at the lower end, metres.
             z: Lower and upper end, metres.
-            name: Block.
             own: Object number; 0 for none.
             top: Radius at the upper end, metres.
         """
@@ -271,11 +249,7 @@ class Stage:
         self.solid((x - wide, y - wide, z[0]), (x + wide, y + wide, z[1]), inside, name, own)
 
     def stamp(self, x: int, y: int, shape: Stamp, kind: str, *, sunk: int = 0) -> int:
-        """Set a stamp on the ground as a new object.
-
-        Args:
-            sunk: How many cells it is sunk into the ground.
-        """
+        """Set a stamp on the ground as a new object."""
         z = int(self.quarters[x, y]) // 4
         own = self.canvas.begin(kind, z - 1)
         if int(self.quarters[x, y]) % 4:
@@ -285,11 +259,7 @@ class Stage:
         return own
 
     def claim(self, x: tuple[int, int], y: tuple[int, int], gap: int = 1) -> bool:
-        """Reserve a rectangle of ground, with a margin, if all of it is free.
-
-        Args:
-            gap: Width of the margin in cells.
-        """
+        """Reserve a rectangle of ground, with a margin, if all of it is free."""
         area = slice(x[0] - gap, x[1] + gap), slice(y[0] - gap, y[1] + gap)
         if any(s.start < EDGE or s.stop > n - EDGE for s, n in zip(area, self.size, strict=False)):
             return False
@@ -304,11 +274,8 @@ class Stage:
         """Find free rectangles at random and reserve each.
 
         Args:
-            width: Cells along x.
-            depth: Cells along y.
             near: Smallest distance from the centre, metres.
             far: Largest distance from the centre, metres.
-            gap: Width of the free margin in cells.
 
         Yields:
             Lower corners (x, y).
@@ -331,7 +298,6 @@ class Stage:
 
         Args:
             mask: Columns (X, Y) where they may grow.
-            names: Blocks to choose from.
             share: Share of these columns, 0 to 1.
         """
         lots = self.rng.random(mask.shape)

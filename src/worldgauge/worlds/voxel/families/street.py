@@ -15,12 +15,7 @@ CAR_PAINTS = ("red_enamel", "yellow_enamel", "blue_enamel", "white_enamel", "gre
 
 
 def lamp(stage: Stage, x: int, y: int, arm: tuple[int, int] = (0, 0), *, height: int = 5) -> None:
-    """Draw a street lamp.
-
-    Args:
-        arm: Offset of its head from the post, in cells.
-        height: Height of the post in cells.
-    """
+    """Draw a street lamp."""
     own = stage.begin("lamp_post")
     stage.box((x, x + 1), (y, y + 1), (FLOOR_Z, FLOOR_Z + height), "steel_post", own)
     dx, dy = arm
@@ -31,12 +26,7 @@ def lamp(stage: Stage, x: int, y: int, arm: tuple[int, int] = (0, 0), *, height:
 
 
 def car(stage: Stage, x: int, y: int, *, along_x: bool, forward: bool) -> None:
-    """Draw a parked car of 4 x 2 cells.
-
-    Args:
-        x: Lower corner.
-        y: Lower corner.
-    """
+    """Draw a parked car of 4 x 2 cells."""
     own = stage.begin("car")
     paint = stage.pick(CAR_PAINTS)
     glass = "black_enamel_slab" if paint != "black_enamel" else "grey_enamel_slab"
@@ -51,12 +41,7 @@ def car(stage: Stage, x: int, y: int, *, along_x: bool, forward: bool) -> None:
 
 
 def bus(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
-    """Draw a bus of 8 x 2 cells.
-
-    Args:
-        x: Lower corner.
-        y: Lower corner.
-    """
+    """Draw a bus of 8 x 2 cells."""
     own = stage.begin("bus")
     paint = stage.pick(("red_enamel", "yellow_enamel", "blue_enamel"))
     i, j = ((x, x + 8), (y, y + 2)) if along_x else ((x, x + 2), (y, y + 8))
@@ -67,12 +52,7 @@ def bus(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
 
 
 def bench(stage: Stage, x: int, y: int, *, along_x: bool) -> None:
-    """Draw a bench of three cells.
-
-    Args:
-        x: Lower corner.
-        y: Lower corner.
-    """
+    """Draw a bench of three cells."""
     own = stage.begin("bench")
     i, j = ((x, x + 3), (y, y + 1)) if along_x else ((x, x + 1), (y, y + 3))
     stage.box(i, j, (FLOOR_Z, FLOOR_Z + 1), "spruce_slab", own)
@@ -89,11 +69,7 @@ def street_tree(stage: Stage, x: int, y: int, species: str = "birch") -> None:
 
 
 def fountain(stage: Stage, x: int, y: int, stone: str = "marble") -> None:
-    """Draw a basin of radius 4 with a jet on a pillar.
-
-    Args:
-        stone: Block of the basin.
-    """
+    """Draw a basin of radius 4 with a jet on a pillar."""
     own = stage.begin("fountain")
     stage.pillar(x + 0.5, y + 0.5, 4.6, (FLOOR_Z, FLOOR_Z + 1), stone, own)
     stage.pillar(x + 0.5, y + 0.5, 3.6, (FLOOR_Z, FLOOR_Z + 1), "water", own)
@@ -147,11 +123,7 @@ _SHADES = ("red_enamel", "blue_enamel", "green_enamel", "yellow_enamel", "orange
 
 
 def building(stage: Stage, x: Span, y: Span, storeys: int, front: Front, *, shops: bool = True) -> int:
-    """Draw a town building with something on its roof.
-
-    Args:
-        x: First cell along x, and the one after the last.
-    """
+    """Draw a town building with something on its roof."""
     own = stage.begin("town_house")
     base = FLOOR_Z - 1
     top = FLOOR_Z + 1 + STOREY * storeys
@@ -175,14 +147,7 @@ def building(stage: Stage, x: Span, y: Span, storeys: int, front: Front, *, shop
 
 
 def windows(stage: Stage, x: Span, y: Span, z: Span, name: str, every: int, wide: int) -> None:
-    """Draw windows in all four walls, centred, away from the corners.
-
-    Args:
-        x: First cell along x, and the one after the last.
-        name: Block of the panes.
-        every: Cells from one window to the next.
-        wide: Width of a window in cells.
-    """
+    """Draw windows in all four walls, centred, away from the corners."""
     states, pane = stage.canvas.states, block(name)
     for axis, (first, last) in enumerate((x, y)):
         inner = last - first - 2
