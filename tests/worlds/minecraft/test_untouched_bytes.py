@@ -17,7 +17,7 @@ from worldgauge.worlds.blocks.views import look
 from worldgauge.worlds.minecraft.building import build_saved
 from worldgauge.worlds.minecraft.regions import read_cells
 
-CASES = Path(__file__).parents[3] / "cases"
+CASES = Path(__file__).parents[2] / "cases"
 GOLD = Blueprint.of([[[1]]], ["gold_block"])
 SIGN = b'"hi \xed\xa0\xbd\xed\xb8\x80"'
 """Modified UTF-8 of a sign's text with an emoji."""

@@ -103,15 +103,7 @@ class Bridge(Closing):
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-        """Start the child process.
-
-        Args:
-            command: Program and arguments.
-            environment: Variables on top of the few that it is given: where things are, language and time zone.
-
-        Raises:
-            BridgeLostError: It does not start, or does not say a matching hello.
-        """
+        """Start the child process."""
         (out, their_in), (into, their_out) = socket.socketpair(), socket.socketpair()
         try:
             process = subprocess.Popen(
@@ -147,9 +139,6 @@ class Bridge(Closing):
 
         Args:
             packages: Folder of the Node packages; the installed ones by default.
-
-        Raises:
-            WorldError: Node or packages are missing, too old or not the pinned ones.
         """
         folder = find_packages(packages)
         command = [str(find_node()), f"--max-old-space-size={_HEAP_MB}", str(BRIDGE_FOLDER / "main.js")]
@@ -169,13 +158,6 @@ class Bridge(Closing):
             args: Its arguments.
             data: Bytes that follow the question.
             deadline_s: Seconds until the whole answer must have arrived.
-
-        Returns:
-            The answer.
-
-        Raises:
-            BridgeError: The child refuses.
-            BridgeLostError: It is late or has ended; it is killed then.
         """
         if not self._end.alive:
             raise BridgeLostError(f"{op}: the bridge has ended; start another")

@@ -51,19 +51,11 @@ class RunningWorld(Protocol):
     version: str
 
     def full_states(self, states: Sequence[str], /) -> Sequence[str]:
-        """Complete block states as the game writes them, with its defaults.
-
-        Raises:
-            WorldError: The game lacks one.
-        """
+        """Complete block states as the game writes them, with its defaults."""
         ...
 
     def commands(self, texts: Sequence[str], /) -> Sequence[str]:
-        """Send commands, without their slashes; all are done when it returns.
-
-        Raises:
-            BridgeError: One fails (kind "command").
-        """
+        """Send commands, without their slashes; all are done when it returns."""
         ...
 
     def read(self, box: Box, /) -> Cells:
@@ -106,14 +98,6 @@ def build(blueprint: Blueprint, at: Corner, place: RunningWorld) -> Verified:
         blueprint: Names of blocks are those of 1.16.5 or 1.20.4.
         at: Lowest corner of the box in game coordinates.
         place: The server.
-
-    Returns:
-        What differs from the plan.
-
-    Raises:
-        UsageError: The box is empty or not inside the world.
-        WorldError: The game lacks a block; nothing has been placed then.
-        BridgeError: The server refuses.
     """
     box = _box(blueprint, at)
     demand_inside(box[0][1], box[1][1], place.version)
@@ -135,14 +119,6 @@ def build_saved(blueprint: Blueprint, at: Corner, world: Path, out: Path) -> Ver
         at: Lowest corner of the box in game coordinates.
         world: Folder of the saved world.
         out: New folder of the copy.
-
-    Returns:
-        What differs from the plan, read back from the copy.
-
-    Raises:
-        UsageError: The box is empty or not inside the world, or as `edits.put_cells`.
-        WorldError: The game lacks a block.
-        DataError: As `edits.put_cells`.
     """
     box = _box(blueprint, at)
     version = version_of(world, box)
@@ -152,18 +128,7 @@ def build_saved(blueprint: Blueprint, at: Corner, world: Path, out: Path) -> Ver
 
 
 def compare(plan: Cells, found: Cells) -> Verified:
-    """Compare planned cells with those found.
-
-    Args:
-        plan: The cells planned.
-        found: The cells read from the same box.
-
-    Returns:
-        What differs.
-
-    Raises:
-        WorldError: The boxes differ.
-    """
+    """Compare planned cells with those found."""
     if (plan.origin, plan.size) != (found.origin, found.size):
         raise WorldError(
             f"cells read: {found.size} from {found.origin}, planned: {plan.size} from {plan.origin}; read the same box"
@@ -186,11 +151,7 @@ def compare(plan: Cells, found: Cells) -> Verified:
 
 
 def blueprint_of(cells: Cells) -> Blueprint:
-    """Convert cells to a blueprint with complete states in the names of 1.20.4; all kinds of air become air.
-
-    Args:
-        cells: From a running world (`survey.read_box`) or a saved one (`regions.read_cells`).
-    """
+    """Convert cells to a blueprint with complete states in the names of 1.20.4; all kinds of air become air."""
     names = [material(*split_state(current(text))) for text in cells.palette]
     return first_seen(cells.index.transpose(1, 2, 0).astype(np.int32), names)
 

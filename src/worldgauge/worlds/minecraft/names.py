@@ -40,12 +40,7 @@ class Substitution(NamedTuple):
 
 
 def state_of(state: int, joined: Iterable[str] = ()) -> str:
-    """Return the game's state for one of our block states.
-
-    Args:
-        state: Index of ours.
-        joined: The SIDES that a fence, wall or pane connects to.
-    """
+    """Return the game's state for one of our block states."""
     kind = KINDS[STATES[state].kind]
     match kind.shape:
         case "stairs":
@@ -84,12 +79,6 @@ def cells_of(voxels: VoxelWorld, at: tuple[int, int, int] | None = None, version
         voxels: The world.
         at: Game coordinates of the box's lowest corner; by default the game's (x, y, z) is our (x, -z, y).
         version: Version whose names are used, 1.16.5 or 1.20.4.
-
-    Returns:
-        The cells.
-
-    Raises:
-        UnknownNameError: Another version.
     """
     if version not in RENAMED:
         raise UnknownNameError("version of the game", version, RENAMED)
@@ -110,19 +99,7 @@ def cells_of(voxels: VoxelWorld, at: tuple[int, int, int] | None = None, version
 
 
 def voxels_of(cells: Cells, original: VoxelWorld | None = None) -> VoxelWorld:
-    """Convert cells of the game to a voxel world; blocks that we lack become the nearest ones, see `substitutions`.
-
-    Args:
-        cells: The cells.
-        original: The world that the cells were made of, if any: unchanged cells keep their objects; kind, seed and
-            centre are taken over. Other cells belong to the connected part of their category.
-
-    Returns:
-        The world.
-
-    Raises:
-        WorldError: The original has another shape.
-    """
+    """Convert cells of the game to a voxel world; blocks that we lack become the nearest ones, see `substitutions`."""
     ours = np.array([nearest(text)[0] for text in cells.palette], np.uint8)
     states = np.ascontiguousarray(ours[cells.index][:, :, ::-1].transpose(0, 2, 1))
     if original is None:

@@ -104,12 +104,6 @@ class Offline(Closing):
             yaw: Radians.
             pitch: Radians.
             on_ground: Whether it counts as standing on the ground.
-
-        Returns:
-            The state afterwards.
-
-        Raises:
-            WorldError: A value is not finite.
         """
         if not np.isfinite((*position, yaw, pitch)).all():
             raise WorldError(f"a body cannot be put at {position}, yaw {yaw}, pitch {pitch}: not finite")
@@ -119,17 +113,7 @@ class Offline(Closing):
         return self.state
 
     def step(self, actions: Sequence[Action]) -> tuple[PlayerState, ...]:
-        """Move the body by one tick per action: keys move it, then the view turns.
-
-        Args:
-            actions: The actions.
-
-        Returns:
-            The body after each of them.
-
-        Raises:
-            WorldError: A turn is not finite.
-        """
+        """Move the body by one tick per action: keys move it, then the view turns."""
         if not actions:
             return ()
         rows = np.array(actions, "<f8")
@@ -146,9 +130,6 @@ class Offline(Closing):
             goals: The goals, in our frame.
             turn: Largest turn per tick, radians, up to 0.15.
             most_ticks: Largest number of ticks.
-
-        Returns:
-            The walk.
         """
         args = {"goals": [self._goal(goal) for goal in goals], "turn": turn, "ticks": most_ticks}
         answer = self._ask("walk", args, deadline_s=_PLAN_S * max(len(goals), 1) + _limit_s(most_ticks))
@@ -174,12 +155,7 @@ class Offline(Closing):
 
 
 def state_of_row(cells: Cells, row: Sequence[float]) -> PlayerState:
-    """Convert a row of COLUMNS to a body in our frame.
-
-    Args:
-        cells: The cells, which give the origin.
-        row: Values in the order of COLUMNS.
-    """
+    """Convert a row of COLUMNS to a body in our frame."""
     x, y, z, vx, vy, vz, yaw, pitch, ground, water, cooldown = row[:11]
     return PlayerState(
         cells.ours((x, y, z)), (vx, -vz, vy), yaw_ours(yaw), pitch, bool(ground), bool(water), int(cooldown)
@@ -233,22 +209,7 @@ class Deviation:
 
 
 def deviation(world: VoxelWorld, offline: Offline, *, seed: int = 0, walks: int = 10, ticks: int = 200) -> Deviation:
-    """Compare the embedded physics with the game's over random walks near the centre of a world.
-
-    Args:
-        world: The world.
-        offline: The game's physics, opened on the cells of `world`.
-        seed: The same seed gives the same walks.
-        walks: Number of walks.
-        ticks: Ticks of each.
-
-    Returns:
-        How far the two are apart, and why.
-
-    Raises:
-        UsageError: Less than one walk or tick.
-        WorldError: There is no place to stand.
-    """
+    """Compare the embedded physics with the game's over random walks near the centre of a world."""
     if walks < 1 or ticks < 1:
         raise UsageError(f"{walks} walks of {ticks} ticks compare nothing: give 1 or more of each")
     rng = np.random.default_rng(seed)
@@ -274,12 +235,7 @@ def deviation(world: VoxelWorld, offline: Offline, *, seed: int = 0, walks: int 
 
 
 def random_actions(rng: np.random.Generator, ticks: int) -> list[Action]:
-    """Draw keys that are held for a while, mostly forward, and a wandering view.
-
-    Args:
-        rng: Generator.
-        ticks: Number of actions.
-    """
+    """Draw keys that are held for a while, mostly forward, and a wandering view."""
     actions = []
     held: NDArray[np.bool_] = np.zeros(7, np.bool_)
     for tick in range(ticks):

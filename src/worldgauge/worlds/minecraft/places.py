@@ -58,11 +58,7 @@ def places() -> MappingProxyType[str, Place]:
 
 
 def place(name: str) -> Place:
-    """Return the published place of a name.
-
-    Raises:
-        UsageError: There is none; the message suggests the nearest name.
-    """
+    """Return the published place of a name."""
     known = places()
     if name not in known:
         near = get_close_matches(name, known, n=1, cutoff=0.5)
@@ -72,11 +68,7 @@ def place(name: str) -> Place:
 
 
 def place_of(text: str) -> Place:
-    """Parse a place: the name of a published one, or NAME@X,Y,Z, a cell for the feet in the overworld.
-
-    Raises:
-        UsageError: The name is unknown, or a name or number is out of range.
-    """
+    """Parse a place: the name of a published one, or NAME@X,Y,Z, a cell for the feet in the overworld."""
     name, mark, numbers = text.partition("@")
     if not mark:
         return place(name)

@@ -38,19 +38,7 @@ Box = tuple[Corner, Corner]
 
 
 def read_cells(world: Path, box: Box) -> Cells:
-    """Read a box of a saved world; what the world does not keep of a chunk is air.
-
-    Args:
-        world: Its folder, the folder of its region files, or one file called r.X.Z.mca.
-        box: The box, both corners included.
-
-    Returns:
-        Cells with names and states as saved.
-
-    Raises:
-        UsageError: The corners do not make a box.
-        DataError: A chunk is missing, unfinished or damaged; the message names file and chunk.
-    """
+    """Read a box of a saved world; what the world does not keep of a chunk is air."""
     low, high = check_box(box)
     index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
     names: dict[str, int] = {AIR: 0}
@@ -71,11 +59,6 @@ def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
         folder: The new folder.
         cells: Cells with complete states, since readers differ in the defaults of missing ones.
         version: One of LAYOUTS.
-
-    Raises:
-        UsageError: The folder exists, the version is unknown, or cells lie above or below its world.
-        MissingExtraError: nbtlib is not installed.
-        DataError: It cannot be written.
     """
     if version not in LAYOUTS:
         raise UsageError(f"worlds are written for {' and '.join(LAYOUTS)}, not for '{plain(version[:20])}'")
@@ -97,12 +80,7 @@ def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """Make a new folder that appears under its name only after the block has finished; after an error nothing is left.
-
-    Raises:
-        UsageError: The folder exists.
-        DataError: It cannot be written.
-    """
+    """Make a new folder that appears under its name only after the block has finished; after an error nothing is left."""
     if folder.exists():
         raise UsageError(f"{folder}: is there already; name a new folder")
     part = folder.with_name(f".{folder.name}.part")
@@ -123,11 +101,7 @@ def box_of(cells: Cells) -> Box:
 
 
 def check_box(box: Box) -> Box:
-    """Return the box in whole numbers.
-
-    Raises:
-        UsageError: It is empty, far out or too large.
-    """
+    """Return the box in whole numbers."""
     low, high = (_corner(place) for place in box)
     sides = [b - a + 1 for a, b in zip(low, high, strict=True)]
     if min(sides) < 1:
@@ -194,9 +168,6 @@ def demand_inside(low_y: int, high_y: int, version: str) -> None:
         low_y: Lowest y.
         high_y: Highest y, included.
         version: Version of the game; one that is not in `versions.VERSIONS` is not checked.
-
-    Raises:
-        UsageError: They do not.
     """
     if version not in VERSIONS:
         return
@@ -207,17 +178,7 @@ def demand_inside(low_y: int, high_y: int, version: str) -> None:
 
 
 def chunk_bytes(cells: Cells, cx: int, cz: int, layout: Layout) -> bytes:
-    """Encode a chunk; what the cells do not cover is air.
-
-    Args:
-        cells: The cells.
-        cx: Chunk along x.
-        cz: Chunk along z.
-        layout: Layout of the version.
-
-    Returns:
-        Uncompressed NBT.
-    """
+    """Encode a chunk; what the cells do not cover is air."""
     tags = nbt_library()
     numbers = _column(cells, cx, cz, layout)
     old = layout.height == 256
@@ -251,15 +212,7 @@ def chunk_bytes(cells: Cells, cx: int, cz: int, layout: Layout) -> bytes:
 
 
 def level_bytes(cells: Cells, version: str) -> bytes:
-    """Encode the level.dat of a world of these cells.
-
-    Args:
-        cells: The cells.
-        version: One of LAYOUTS.
-
-    Returns:
-        NBT, compressed by gzip.
-    """
+    """Encode the level.dat of a world of these cells."""
     tags, layout = nbt_library(), LAYOUTS[version]
     width, _, depth = cells.index.shape
     x, z = cells.origin[0] + width // 2, cells.origin[2] + depth // 2
@@ -295,15 +248,7 @@ class Section(NamedTuple):
 
 
 def sections_of(chunk: Fields, at: tuple[int, int]) -> Iterator[Section]:
-    """Yield the sections of a chunk that hold blocks, of either layout.
-
-    Args:
-        chunk: Root of the chunk.
-        at: Its place cx, cz.
-
-    Raises:
-        DataError: The chunk is too old, unfinished, or of another place.
-    """
+    """Yield the sections of a chunk that hold blocks, of either layout."""
     old = "Level" in chunk
     data_version(chunk)
     root = chunk.compound("Level") if old else chunk
@@ -327,11 +272,7 @@ def sections_of(chunk: Fields, at: tuple[int, int]) -> Iterator[Section]:
 
 
 def data_version(chunk: Fields) -> int:
-    """The DataVersion of a chunk.
-
-    Raises:
-        DataError: The chunk is too old, or it does not say.
-    """
+    """The DataVersion of a chunk."""
     # Before 1.9 a chunk had none.
     if ("Level" in chunk and "DataVersion" not in chunk) or (
         (number := chunk.whole("DataVersion", 0, 2**31 - 1)) < OLDEST
@@ -362,9 +303,6 @@ def overlap(
         corner: Lowest corner of the section, x, y, z.
         low: Lowest corner of the box.
         sides: Sides of the box.
-
-    Returns:
-        Slices into the section, and slices into the box.
     """
     starts = [a - b for a, b in zip(corner, low, strict=True)]
     spans = [(max(0, at), min(side, at + SIDE)) for at, side in zip(starts, sides, strict=True)]
@@ -415,13 +353,7 @@ def _sections_1_20(tags: Any, numbers: NDArray[np.uint16], cells: Cells, layout:
 
 
 def bare_section(tags: Any, level: int, *, old: bool) -> dict[str, Any]:
-    """Make the fields of a section without blocks, in full daylight.
-
-    Args:
-        tags: nbtlib's classes.
-        level: Number of the section along y.
-        old: In the layout of 1.16.5.
-    """
+    """Make the fields of a section without blocks, in full daylight."""
     fields = {"Y": tags.Byte(level), "SkyLight": tags.ByteArray(np.full(SIDE**3 // 2, -1, np.int8))}
     if not old:
         fields["biomes"] = tags.Compound({"palette": tags.List[tags.String]([tags.String("minecraft:plains")])})
@@ -461,12 +393,7 @@ def _entry(tags: Any, text: str) -> Any:
 
 
 def bytes_of(tags: Any, content: Mapping[str, Any]) -> bytes:
-    """Encode a root compound as uncompressed NBT.
-
-    Args:
-        tags: nbtlib's classes.
-        content: Tags by name.
-    """
+    """Encode a root compound as uncompressed NBT."""
     file = io.BytesIO()
     tags.File(content).write(file)
     return file.getvalue()

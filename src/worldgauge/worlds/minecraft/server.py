@@ -74,9 +74,6 @@ class Player:
             yaw: Radians; None keeps it.
             pitch: Radians; None keeps it.
             dimension: Such as "minecraft:the_nether", where the server has it.
-
-        Returns:
-            `state` afterwards.
         """
         if not all(math.isfinite(v) for v in (x, y, z, yaw or 0.0, pitch or 0.0)):
             raise WorldError(f"a bot cannot be put at {(x, y, z)}, yaw {yaw}, pitch {pitch}: not finite")
@@ -88,21 +85,11 @@ class Player:
 
         Returns:
             The server's reply; "" if it gives none.
-
-        Raises:
-            BridgeError: The reply is an error (kind "command").
         """
         return self.commands([text])[0]
 
     def commands(self, texts: Sequence[str]) -> list[str]:
-        """Send commands in one go.
-
-        Returns:
-            A reply to each, as far as they came; "" for the rest.
-
-        Raises:
-            BridgeError: A reply is an error (kind "command"); it names the first. All commands are sent in any case.
-        """
+        """Send commands in one go."""
         spacing_ms = 1000 * self._spacing_s
         slashed = [f"/{text.removeprefix('/')}" for text in texts]
         deadline_s = _SLACK_S + len(texts) * (self._spacing_s + 0.1)
@@ -119,11 +106,7 @@ class Player:
         return full
 
     def read(self, box: Box) -> Cells:
-        """Read the cells of a box, as the bot was sent them.
-
-        Raises:
-            BridgeError: Part of it is too far from the bot to be sent (kind "no-chunk").
-        """
+        """Read the cells of a box, as the bot was sent them."""
         low, high = check_box(box)
         size = [b - a + 1 for a, b in zip(low, high, strict=True)]
         args = {"origin": low, "size": size, "wait_ms": 1000 * _CHUNK_WAIT_S}
@@ -143,9 +126,6 @@ class Player:
             args: Its arguments.
             data: Bytes that follow the question.
             deadline_s: Seconds until the whole answer must have arrived.
-
-        Returns:
-            The answer.
         """
         return self._bridge.ask(f"bot.{verb}", {**(args or {}), "name": self.name}, data=data, deadline_s=deadline_s)
 
@@ -240,9 +220,6 @@ def join(bridge: Bridge, name: str, **where: Any) -> Player:
         bridge: The bridge to Node.
         name: Name of the bot.
         **where: host (default: this machine), port, version to ask for, view distance in chunks.
-
-    Returns:
-        The bot.
     """
     joined = bridge.ask("bot.join", {"name": name, **where}, deadline_s=_JOIN_S).ok
     return Player(bridge, name, joined["version"])
@@ -324,10 +301,6 @@ class JavaServer(Player, Closing):
             name: Name of the bot.
             spacing_s: Pause after each command, seconds.
             packages: Folder of the Node packages.
-
-        Raises:
-            WorldError: There is no server, it has another version, or it refuses commands; the message says what to
-                set.
         """
         super().__init__(Bridge.start(packages), name, "", spacing_s)
         try:
@@ -353,11 +326,7 @@ class JavaServer(Player, Closing):
 
 
 def known(version: str) -> str:
-    """Return the one of VERSIONS that a server's version counts as.
-
-    Raises:
-        WorldError: There is none.
-    """
+    """Return the one of VERSIONS that a server's version counts as."""
     name = _SAME.get(version, version)
     if name not in SERVER_VERSIONS:
         raise WorldError(f"it runs {version}, whose blocks are not known here; run {' or '.join(SERVER_VERSIONS)}")
@@ -365,11 +334,7 @@ def known(version: str) -> str:
 
 
 def try_commands(player: Player) -> None:
-    """Try each of the commands that a bot needs, without effect.
-
-    Raises:
-        WorldError: The bot may not use one; the message names it.
-    """
+    """Try each of the commands that a bot needs, without effect."""
     for command, text in _TRIED.items():
         try:
             player.command(text)
@@ -384,11 +349,7 @@ def try_commands(player: Player) -> None:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Parse "host" or "host:port".
-
-    Raises:
-        UsageError: It is neither.
-    """
+    """Parse "host" or "host:port"."""
     host, colon, port = text.partition(":")
     if not host or host.isdigit() or (colon and not (port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16)):
         raise UsageError(f"'{text}' is no server: write host:port, such as localhost:{PORT}")

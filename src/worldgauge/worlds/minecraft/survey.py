@@ -55,13 +55,6 @@ def survey(
             below both `centre` and the lowest ground.
         dimension: Such as "minecraft:the_nether"; None for the bot's own.
         progress: Called with the columns read so far and their total.
-
-    Returns:
-        The cells.
-
-    Raises:
-        UsageError: The box is empty.
-        BridgeError: A chunk does not come (kind "no-chunk"), or the server refuses.
     """
     (x, y, z), (bottom, top) = centre, heights or _HEIGHTS
     box = (x - reach, bottom, z - reach), (x + reach - 1, top, z + reach - 1)
@@ -86,13 +79,6 @@ def read_box(
         box: The box, both corners included.
         dimension: Such as "minecraft:the_nether"; None for the bot's own.
         progress: Called with the columns read so far and their total.
-
-    Returns:
-        The cells.
-
-    Raises:
-        UsageError: The corners do not make a box.
-        BridgeError: A chunk does not come (kind "no-chunk"), or the server refuses.
     """
     low, high = check_box(box)
     index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)

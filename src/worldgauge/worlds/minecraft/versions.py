@@ -56,10 +56,6 @@ def current(text: str, data_version: int | None = None) -> str:
     """Translate a block state of any version since 1.13 to the names of 1.20.4.
 
     A block or a state that 1.20.4 does not have stays as it is.
-
-    Args:
-        text: The state.
-        data_version: DataVersion of its file. Without it, a name that exists in 1.20.4 is taken for what it is there.
     """
     name, said = split_state(text)
     if ":" in name:
@@ -88,12 +84,7 @@ def current(text: str, data_version: int | None = None) -> str:
 
 
 def spelled(text: str, version: str) -> str:
-    """Translate a block state to the names of a version. What 1.16 cannot express is left out where it is the default.
-
-    Args:
-        text: A state in the names of any version since 1.13.
-        version: Version to translate to; one that is not in VERSIONS leaves the state unchanged.
-    """
+    """Translate a block state to the names of a version. What 1.16 cannot express is left out where it is the default."""
     if version not in VERSIONS:
         return text
     name, said = split_state(current(text))
@@ -111,19 +102,7 @@ def spelled(text: str, version: str) -> str:
 
 
 def full_states(texts: Sequence[str], version: str) -> list[str]:
-    """Complete block states with the defaults of a version.
-
-    Args:
-        texts: States in the names of any version since 1.13.
-        version: One of VERSIONS.
-
-    Returns:
-        Complete states in the names of that version.
-
-    Raises:
-        WorldError: The version lacks a block, a key or a value; of those later than 1.20.4, only blocks and states that
-            1.20.4 has are known.
-    """
+    """Complete block states with the defaults of a version."""
     return [_full(text, version) for text in texts]
 
 

@@ -80,10 +80,6 @@ class Viewer(Closing):
 
         Returns:
             (height, width, 3) uint8.
-
-        Raises:
-            ShapeError: The pose is not a finite (4, 4).
-            BridgeLostError: The viewer has ended or takes minutes.
         """
         pose = camera_pose(pose)
         data = self._bridge.ask("viewer.frame", {"matrix": self._matrix(pose)}, deadline_s=_FRAME_S).data

@@ -34,10 +34,6 @@ def _fetch_ahead(_typing: Any, array: Any, place: Any) -> Any:
     """Have the processor bring the line of memory that holds a number of an array, and go on without waiting.
 
     Nothing is read, so any place will do.
-
-    Args:
-        array: A contiguous array.
-        place: Which of its numbers, counted through all its dimensions.
     """
 
     def built(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

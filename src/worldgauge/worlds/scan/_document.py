@@ -70,11 +70,7 @@ class Document:
         self._views: dict[int, memoryview] = {}
 
     def item(self, kind: str, index: Any, user: str) -> dict[str, Any]:
-        """Part `index` of the list `kind`, such as "meshes".
-
-        Raises:
-            Damaged: There is none.
-        """
+        """Part `index` of the list `kind`, such as "meshes"."""
         listed = self.content.get(kind, [])
         if not isinstance(listed, list):
             raise Damaged(f"{kind} is no list")
@@ -83,11 +79,7 @@ class Document:
         return checked_object(listed[index], f"{kind}[{index}]")
 
     def extensions(self, kind: str) -> tuple[str, ...]:
-        """Names of extensions, of the list extensionsUsed or extensionsRequired.
-
-        Raises:
-            Damaged: It is no list of names.
-        """
+        """Names of extensions, of the list extensionsUsed or extensionsRequired."""
         names = self.content.get(kind, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise Damaged(f"{kind} is no list of names")
@@ -113,9 +105,6 @@ class Document:
             widths: Numbers in an element that are allowed.
             user: What asks, for messages.
             exact: Keep the stored whole numbers; else those that are normalised become 0 to 1 or -1 to 1.
-
-        Raises:
-            Damaged: The accessor is out of bounds or of another type.
         """
         accessor, where = self.item("accessors", index, user), f"accessors[{index}]"
         kind = accessor.get("type")
@@ -194,12 +183,7 @@ class Document:
         return self._buffers[index]
 
     def linked(self, uri: Any, where: str) -> bytes:
-        """Bytes of a `data:` URI, or of a file beside this one.
-
-        Raises:
-            Damaged: For another URI, or a path that leaves the folder.
-            DataError: The file cannot be read.
-        """
+        """Bytes of a `data:` URI, or of a file beside this one."""
         if not isinstance(uri, str):
             raise Damaged(f"{where}: uri {short(uri)} is no text")
         if uri.startswith("data:"):
@@ -221,33 +205,21 @@ class Document:
 
 
 def checked_object(value: Any, where: str) -> dict[str, Any]:
-    """`value` if it is a JSON object.
-
-    Raises:
-        Damaged: It is none.
-    """
+    """`value` if it is a JSON object."""
     if not isinstance(value, dict):
         raise Damaged(f"{where} is {short(value)}, not an object")
     return value
 
 
 def checked_list(value: Any, where: str) -> list[Any]:
-    """`value` if it is a JSON list.
-
-    Raises:
-        Damaged: It is none.
-    """
+    """`value` if it is a JSON list."""
     if not isinstance(value, list):
         raise Damaged(f"{where} is {short(value)}, not a list")
     return value
 
 
 def whole(content: Mapping[str, Any], key: str, where: str, low: int, high: int, default: int | None = None) -> int:
-    """A whole-number field from `low` to `high`.
-
-    Raises:
-        Damaged: It is missing without a default, or something else.
-    """
+    """A whole-number field from `low` to `high`."""
     value = content.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise Damaged(f"{where}: {key} is {short(value)}, not a whole number from {low} to {high}")
@@ -255,11 +227,7 @@ def whole(content: Mapping[str, Any], key: str, where: str, low: int, high: int,
 
 
 def numbers(content: Mapping[str, Any], key: str, where: str, default: tuple[float, ...]) -> tuple[float, ...]:
-    """A field of as many finite numbers as `default` has.
-
-    Raises:
-        Damaged: It is something else.
-    """
+    """A field of as many finite numbers as `default` has."""
     value = content.get(key)
     if value is None:
         return default
@@ -270,11 +238,7 @@ def numbers(content: Mapping[str, Any], key: str, where: str, default: tuple[flo
 
 
 def extension(content: Mapping[str, Any], name: str, where: str) -> dict[str, Any] | None:
-    """The object of an extension of a part; None where it has none.
-
-    Raises:
-        Damaged: It is no object.
-    """
+    """The object of an extension of a part; None where it has none."""
     held = content.get("extensions")
     if held is None or name not in checked_object(held, f"{where}.extensions"):
         return None
@@ -326,10 +290,6 @@ def meshopt_bytes(extension: Mapping[str, Any], packed: memoryview, where: str) 
 
     Returns:
         The bytes.
-
-    Raises:
-        Damaged: The bytes are no such stream.
-        WorldError: The package is not installed.
     """
     stride, count = whole(extension, "byteStride", where, 1, 256), whole(extension, "count", where, 1, MOST_ELEMENTS)
     mode, kept = extension.get("mode"), extension.get("filter", "NONE")
@@ -372,10 +332,6 @@ def draco_arrays(packed: bytes, ids: Mapping[str, int], where: str) -> tuple[NDA
 
     Returns:
         Triangles (T, 3), and attributes (V, n) by glTF's names.
-
-    Raises:
-        Damaged: The bytes are no such mesh.
-        MissingExtraError: The package is not installed.
     """
     try:
         import DracoPy

@@ -31,12 +31,6 @@ def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position
         pose: Camera-to-world pose (4, 4).
         camera: The camera.
         position: Also the world position of every pixel, metres.
-
-    Returns:
-        The view.
-
-    Raises:
-        ShapeError: The pose is not a finite (4, 4).
     """
     eye, turn, grid, inverse, hit = _covered(scene, pose, camera)
     shape = camera.height, camera.width
@@ -78,9 +72,6 @@ def texels_met(
 
     Returns:
         (H, W) triangle, -1 for none; (H, W) RGBA of the nearest texel from the lowest byte, 0 where there is none.
-
-    Raises:
-        ShapeError: The pose is not a finite (4, 4).
     """
     eye, turn, _, inverse, hit = _covered(scene, pose, camera)
     met = hit >= 0
@@ -97,9 +88,6 @@ def texels_at(scene: Scene, triangles: NDArray[np.int32], points: FloatArray) ->
         scene: The scene.
         triangles: (N,) the triangle of each point.
         points: (N, 3) metres.
-
-    Returns:
-        The texels, 0 for triangles without a texture.
     """
     rows, look = scene.rows[triangles].astype(np.float64), scene.looks[scene.material[triangles]]
     off = points - rows[:, 12:15]

@@ -54,14 +54,7 @@ class Findings:
 
 
 def look_over(scan: Scan) -> Findings:
-    """Look a scan over.
-
-    Args:
-        scan: The scan.
-
-    Returns:
-        What was found.
-    """
+    """Look a scan over."""
     found, prepared = Findings(), scan.prepared
     scene = prepared.scene
     corners = scene.corners.reshape(-1, 3)
@@ -96,13 +89,7 @@ def look_over(scan: Scan) -> Findings:
 
 
 def places_of(scan: Scan, count: int, rng: np.random.Generator) -> FloatArray:
-    """Places (count, 3) on the indoor floors of a scan where a walker stands, at eye height.
-
-    Args:
-        scan: The scan.
-        count: How many.
-        rng: Source of randomness.
-    """
+    """Places (count, 3) on the indoor floors of a scan where a walker stands, at eye height."""
     plan = scan.floor
     cells = np.argwhere(plan.clearance_m >= 0.25)
     if not len(cells):
@@ -114,10 +101,6 @@ def places_of(scan: Scan, count: int, rng: np.random.Generator) -> FloatArray:
 
 def contact_sheet(scan: Scan, rng: np.random.Generator) -> Image:
     """Six views, and a panorama, from places on its floor.
-
-    Args:
-        scan: The scan.
-        rng: Source of randomness.
 
     Returns:
         (900, 1200, 3) uint8.
@@ -138,10 +121,6 @@ def contact_sheet(scan: Scan, rng: np.random.Generator) -> Image:
 
 def plan_picture(scan: Scan, width: int) -> Image:
     """The floor of its storey from above, x to the right and y up: free floor is light, things are outlined.
-
-    Args:
-        scan: The scan.
-        width: Columns of the picture.
 
     Returns:
         (height, width, 3) uint8.
@@ -256,17 +235,7 @@ _TIMED = Camera.from_horizontal_fov(640, 360, 90)
 
 
 def write_page(path: Path, scan: Scan, found: Findings, rows: list[tuple[str, str]]) -> None:
-    """Write the page of a look at a scan. It loads nothing.
-
-    Args:
-        path: The file.
-        scan: The scan.
-        found: What was found.
-        rows: Label and value of each fact, for people.
-
-    Raises:
-        DataError: The file cannot be written.
-    """
+    """Write the page of a look at a scan. It loads nothing."""
     from jinja2 import Template
 
     pictures = []

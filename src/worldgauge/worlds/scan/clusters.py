@@ -58,13 +58,6 @@ def scene_of(mesh: Mesh, *, two_sided: bool = False) -> tuple[Scene, int]:
     Args:
         mesh: The mesh.
         two_sided: Whether all triangles are seen from behind.
-
-    Returns:
-        The scene, and the number of damaged triangles that were left out: not finite, or of corners that are not there.
-        Triangles without area are invisible, and left out as well.
-
-    Raises:
-        WorldError: More than 1 % of the triangles are damaged, or none has an area.
     """
     sound, good = _useful(mesh)
     lost = len(sound) - int(sound.sum())

@@ -71,10 +71,6 @@ def read_gltf(path: Path, *, up: Up = "y") -> Mesh:
 
     Returns:
         Its triangles in our frame. Things are the nodes that have `extras.instance`, else those that have a name.
-
-    Raises:
-        DataError: The file is damaged or cannot be read; the message names the part.
-        WorldError: It needs a package that is not installed.
     """
     try:
         return _Reader(Document(path)).mesh(up)
@@ -85,11 +81,7 @@ def read_gltf(path: Path, *, up: Up = "y") -> Mesh:
 
 
 def linked_files(path: Path) -> tuple[Path, ...]:
-    """Files that a .gltf file names and that are there, in its order.
-
-    Raises:
-        DataError: The file is damaged or cannot be read.
-    """
+    """Files that a .gltf file names and that are there, in its order."""
     try:
         document = Document(path)
     except Damaged as error:

@@ -327,11 +327,7 @@ class HeightfieldGround(SurfaceGround):
 
 
 def point_of(at: ArrayLike) -> FloatArray:
-    """A place as an array.
-
-    Raises:
-        ShapeError: It is not three finite numbers.
-    """
+    """A place as an array."""
     point = np.asarray(at, np.float64)
     if point.shape != (3,) or not np.isfinite(point).all():
         raise ShapeError(f"a place on a ground needs three finite numbers, got {at!r}")
@@ -497,9 +493,6 @@ def shortest(link, points, places):  # type: ignore[no-untyped-def]
         link: (N, 4) neighbours.
         points: (n, 3), in cells; a way over them in their order must exist.
         places: (n,) the place of each.
-
-    Returns:
-        Row numbers of its points.
     """
     n = len(points)
     price = np.full(n, np.inf)

@@ -83,11 +83,7 @@ class Heightfield:
 
     @property
     def main_storey(self) -> int:
-        """Index of the storey with most indoor floor.
-
-        Raises:
-            WorldError: There is no indoor floor.
-        """
+        """Index of the storey with most indoor floor."""
         if not self.storeys:
             raise WorldError(f"the scan has no indoor floor of {LEAST_M2:g} m² or more; see: worldgauge world check")
         inside = self.height_m[self.indoor]
@@ -99,12 +95,6 @@ class Heightfield:
 
         Args:
             storey: Index into `storeys`; by default that with most floor.
-
-        Returns:
-            The plan. Cells at the foot of a step that is too high are not free.
-
-        Raises:
-            WorldError: There is no such storey.
         """
         index = self.main_storey if storey is None else storey
         if not 0 <= index < len(self.storeys):
@@ -144,12 +134,6 @@ def heightfield_of(corners: NDArray[np.floating[Any]], *, head_m: float = HEAD_M
     Args:
         corners: (T, 9) metres, z up: x y z of three corners, counter-clockwise seen from the front.
         head_m: Head room that a walker needs.
-
-    Returns:
-        The floors.
-
-    Raises:
-        WorldError: The mesh is too wide for cells of 5 cm.
     """
     corners = np.ascontiguousarray(corners, np.float64).reshape(-1, 9)
     # Axis by axis: a reduction over rows of three is many times slower.
@@ -341,9 +325,6 @@ def merge(first, low, high, walkable, joint, head, climb, floor, ceiling, begin)
         floor: Output (N,) float32, z of each top that is kept.
         ceiling: Output (N,) float32, z of what is above; infinite for nothing.
         begin: Output (K + 1,) where the tops of each column begin.
-
-    Returns:
-        Number of tops.
     """
     count = 0
     for c in range(len(first) - 1):

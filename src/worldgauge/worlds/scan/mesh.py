@@ -98,15 +98,7 @@ def theirs(points: NDArray[np.float64], up: Up) -> NDArray[np.float64]:
 
 
 def named(mesh: Mesh, names: Mapping[int, str]) -> Mesh:
-    """A mesh whose things have the categories of a table.
-
-    Args:
-        mesh: The mesh, with numbers of things.
-        names: Category of each number; an empty one, and a number that is missing, is category 0.
-
-    Returns:
-        The mesh.
-    """
+    """A mesh whose things have the categories of a table."""
     categories = {"void": 0}
     table = np.zeros(65_536, np.uint16)
     for number, name in sorted(names.items()):
@@ -125,9 +117,6 @@ def joined(
             is there several times keeps one copy of its textures.
         names: Category of each part; "" for none.
         notes: What else is to be told.
-
-    Returns:
-        The mesh; the things within a part are not kept.
     """
     materials: list[Material] = []
     pages: list[NDArray[np.uint8]] = []
@@ -178,11 +167,7 @@ Texels = NDArray[np.uint8]
 
 
 def cap_px() -> int:
-    """Side to which textures are reduced: WORLDGAUGE_SCAN_TEXTURE_PX, by default 4096.
-
-    Raises:
-        UsageError: It is no whole number from 16 to 16384.
-    """
+    """Side to which textures are reduced: WORLDGAUGE_SCAN_TEXTURE_PX, by default 4096."""
     text = os.environ.get("WORLDGAUGE_SCAN_TEXTURE_PX", "4096")
     if not text.isdecimal() or not 16 <= int(text) <= MOST_PX:
         raise UsageError(f"WORLDGAUGE_SCAN_TEXTURE_PX is '{text[:20]}'; give a whole number from 16 to {MOST_PX}")
@@ -198,10 +183,6 @@ def decode_texture(data: bytes, where: str) -> Texels:
 
     Returns:
         (H, W, 4) uint8 RGBA, reduced by whole factors to at most `cap_px()` a side.
-
-    Raises:
-        Damaged: It is broken, too large, or of an unknown kind.
-        MissingExtraError: It needs a package that is not installed.
     """
     if data[:12] == b"\xabKTX 20\xbb\r\n\x1a\n" or data[:2] == b"sB":
         return _reduced(_basis(data, where))

@@ -45,17 +45,7 @@ class NavMesh:
 
     @classmethod
     def read(cls, path: Path) -> NavMesh:
-        """Read a file.
-
-        Args:
-            path: A .navmesh file of version 1 or 2.
-
-        Returns:
-            The floor.
-
-        Raises:
-            DataError: The file is damaged, holds several tiles, or cannot be read; the message names the part.
-        """
+        """Read a file."""
         try:
             return cls(_tile(read_bytes(path, _MOST_BYTES)))
         except (struct.error, ValueError, IndexError, OverflowError) as error:
@@ -133,11 +123,7 @@ class NavMesh:
         return _ours(_detour.straight(self.surface, number, start, end, length))
 
     def random_point(self, rng: np.random.Generator) -> FloatArray:
-        """A random place (3,), uniform over the polygons.
-
-        Args:
-            rng: Source of randomness.
-        """
+        """A random place (3,), uniform over the polygons."""
         share = self._share
         a, b, c = self.surface.triangles[int(np.searchsorted(share, rng.random() * share[-1], "right"))]
         u, v = np.sqrt(rng.random()), rng.random()

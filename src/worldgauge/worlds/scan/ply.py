@@ -54,9 +54,6 @@ def read_ply(path: Path, *, up: Up = "z") -> Mesh:
 
     Returns:
         Its triangles in our frame; faces with more corners are cut into fans. Instances are the numbers `object_id`.
-
-    Raises:
-        DataError: The file is damaged or cannot be read; the message names the part.
     """
     try:
         return _mesh(read_bytes(path, MOST_BYTES), up)

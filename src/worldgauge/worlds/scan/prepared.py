@@ -67,19 +67,7 @@ class Prepared:
 
 
 def prepare(path: Path, reading: Reading) -> Prepared:
-    """Read a scan, or what an earlier call kept of it in the user's cache (WORLDGAUGE_CACHE; "off" for none).
-
-    Args:
-        path: A GLB, glTF or PLY file.
-        reading: How it is read.
-
-    Returns:
-        The scan.
-
-    Raises:
-        DataError: The file is damaged or cannot be read.
-        WorldError: Too much of it is damaged, or a package that it needs is not installed.
-    """
+    """Read a scan, or what an earlier call kept of it in the user's cache (WORLDGAUGE_CACHE; "off" for none)."""
     digest = digest_of_scan(path, reading)
     root = cache_folder()
     if root is None:
@@ -95,30 +83,14 @@ def prepare(path: Path, reading: Reading) -> Prepared:
 
 
 def digest_of_scan(path: Path, reading: Reading, version: int = VERSION) -> str:
-    """SHA-256 of a scan, of the files that it names or that name its things, and of how it is read.
-
-    Args:
-        path: Its file.
-        reading: How it is read.
-        version: Version of the readers.
-
-    Returns:
-        The digest of what `prepare` gives.
-
-    Raises:
-        DataError: The file cannot be read.
-    """
+    """SHA-256 of a scan, of the files that it names or that name its things, and of how it is read."""
     held, beside = digest_of_kept(path), [digest_of_kept(one) for one in files_beside(path)]
     content = [held, *beside] if beside else held
     return digest_of(dumps([version, content, reading.up, reading.scale, reading.two_sided, cap_px()]))
 
 
 def digest_of_kept(path: Path) -> str:
-    """SHA-256 of a file, remembered while its size, times of change and inode are the same.
-
-    Raises:
-        DataError: The file cannot be read.
-    """
+    """SHA-256 of a file, remembered while its size, times of change and inode are the same."""
     try:
         state = path.stat()
         return _digest(path, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino)

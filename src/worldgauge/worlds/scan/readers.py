@@ -34,10 +34,6 @@ def read_mesh(path: Path, *, up: Up = "y") -> Mesh:
 
     Returns:
         Its triangles in our frame.
-
-    Raises:
-        DataError: The file is of another kind, damaged, or cannot be read.
-        WorldError: It needs a package that is not installed.
     """
     if path.suffix.lower() in (".glb", ".gltf"):
         return read_gltf(path, up=up)
@@ -53,14 +49,7 @@ def read_mesh(path: Path, *, up: Up = "y") -> Mesh:
 
 
 def files_beside(path: Path) -> tuple[Path, ...]:
-    """Files that `read_mesh` reads besides the one that is named, in a fixed order.
-
-    Args:
-        path: A file of a scan.
-
-    Raises:
-        DataError: The file names another one that is not there.
-    """
+    """Files that `read_mesh` reads besides the one that is named, in a fixed order."""
     if path.suffix.lower() == ".gltf":
         return linked_files(path)
     if path.name.endswith(SCENE_ENDING):
@@ -83,15 +72,8 @@ _MOST_OBJECTS = 10_000
 def read_scene_instance(path: Path) -> Mesh:
     """Read a scene: its stage, and its objects where they stand.
 
-    Args:
-        path: The `*.scene_instance.json`, in `configs/scenes` of the data set.
-
     Returns:
         Triangles in our frame. Things are the objects, named by their templates.
-
-    Raises:
-        DataError: A file is damaged or is not there; the message names it.
-        WorldError: One needs a package that is not installed.
     """
     content, root = read_json_object(path), _root(path)
     parts = [(_asset(root, "stages", _template(content.get("stage_instance"), path, "stage_instance")), np.eye(4), "")]
@@ -115,11 +97,7 @@ def read_scene_instance(path: Path) -> Mesh:
 
 
 def assets_of(path: Path) -> tuple[Path, ...]:
-    """Files that a scene is made of, each once, itself left out.
-
-    Raises:
-        DataError: As `read_scene_instance`.
-    """
+    """Files that a scene is made of, each once, itself left out."""
     content, root = read_json_object(path), _root(path)
     stage = _asset(root, "stages", _template(content.get("stage_instance"), path, "stage_instance"))
     objects = [_asset(root, "objects", _template(one, path, where)) for one, where in _objects(content, path)]
@@ -208,12 +186,6 @@ def with_replica_names(mesh: Mesh, path: Path) -> Mesh:
     Args:
         mesh: The mesh, with their numbers.
         path: The `info_semantic.json`: classes (id, name) and objects (id, class_id).
-
-    Returns:
-        The mesh; things that no object names keep category 0.
-
-    Raises:
-        DataError: The table is damaged; the message names the part.
     """
     content = read_json_object(path)
     classes = {}
@@ -230,22 +202,14 @@ def with_replica_names(mesh: Mesh, path: Path) -> Mesh:
 
 
 def rows_of(value: object, path: Path, where: str) -> list[dict[str, object]]:
-    """A list of objects of a table.
-
-    Raises:
-        DataError: It is something else.
-    """
+    """A list of objects of a table."""
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise DataError(f"{path}: {where} is no list of objects")
     return value
 
 
 def number_of(row: dict[str, object], key: str, path: Path, where: str) -> int:
-    """A whole number of a row, -1 and more.
-
-    Raises:
-        DataError: It is something else.
-    """
+    """A whole number of a row, -1 and more."""
     value = row.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value < 2**31:
         raise DataError(f"{path}: {where}: {key} is {short(value)}, not a whole number")
@@ -257,19 +221,7 @@ _MOST_BYTES = 2**30
 
 
 def with_scannetpp_names(mesh: Mesh, segments: Path, names: Path) -> Mesh:
-    """A mesh with its things: a triangle belongs to the thing of its first corner.
-
-    Args:
-        mesh: The mesh.
-        segments: The `segments.json`: segIndices, a number for each vertex.
-        names: The `segments_anno.json`: segGroups, each with objectId or id, label and segments.
-
-    Returns:
-        The mesh with instances and categories.
-
-    Raises:
-        DataError: A table is damaged, or that of another mesh; the message names the part.
-    """
+    """A mesh with its things: a triangle belongs to the thing of its first corner."""
     content = _content(segments)
     held = content.get("segIndices")
     try:

@@ -162,9 +162,6 @@ class Names:
             path: File of the mesh, for the error.
             low: Least corner (3,) of the scan.
             high: Greatest corner.
-
-        Raises:
-            DataError: It does not.
         """
         corners = self._prepared.scene.corners.reshape(-1, 3)
         off = max(np.abs(corners.min(0) - low).max(), np.abs(corners.max(0) - high).max())
@@ -185,13 +182,6 @@ def read_names(mesh: Path, table: Path, up: Up) -> Names:
         mesh: Their mesh.
         table: Their names: a .semantic.txt or a .house file.
         up: The axis that points up in the mesh.
-
-    Returns:
-        The things.
-
-    Raises:
-        DataError: A file is damaged; the message names the line.
-        WorldError: The mesh needs a package that is not installed.
     """
     text = read_text(table, _MOST_BYTES)
     found = house_table(text, table) if table.suffix == ".house" else hm3d_table(text, table)
@@ -199,18 +189,7 @@ def read_names(mesh: Path, table: Path, up: Up) -> Names:
 
 
 def hm3d_table(text: str, path: Path) -> dict[int, Name]:
-    """Rows of a `.semantic.txt`: number, colour in hex, name in quotes, region.
-
-    Args:
-        text: Its text.
-        path: The file, for errors.
-
-    Returns:
-        Names by number.
-
-    Raises:
-        DataError: A line is damaged; names it.
-    """
+    """Rows of a `.semantic.txt`: number, colour in hex, name in quotes, region."""
     lines = text.splitlines()
     if not lines or lines[0].strip() != _HM3D_HEADER:
         raise DataError(f"{path}: does not begin with '{_HM3D_HEADER}'")
@@ -233,18 +212,7 @@ def hm3d_table(text: str, path: Path) -> dict[int, Name]:
 
 
 def house_table(text: str, path: Path) -> dict[int, Name]:
-    """Objects of a `.house`: lines O (number, region, category, ...) and C (number, ..., name, ..., mpcat40).
-
-    Args:
-        text: Its text.
-        path: The file, for errors.
-
-    Returns:
-        Names by number of the object.
-
-    Raises:
-        DataError: A line is damaged; names it.
-    """
+    """Objects of a `.house`: lines O (number, region, category, ...) and C (number, ..., name, ..., mpcat40)."""
     lines = text.splitlines()
     if not lines or lines[0].strip() != _MP3D_HEADER:
         raise DataError(f"{path}: does not begin with '{_MP3D_HEADER}'")

@@ -79,12 +79,7 @@ class SceneFiles:
 
 
 def sources() -> dict[str, Source]:
-    """All registered folders by name: those of `worldgauge world add`, then those of WORLDGAUGE_SCENES (NAME=DIR:...).
-
-    Raises:
-        DataError: The list is damaged.
-        UsageError: WORLDGAUGE_SCENES is.
-    """
+    """All registered folders by name: those of `worldgauge world add`, then those of WORLDGAUGE_SCENES (NAME=DIR:...)."""
     found = {EXAMPLE: Source(EXAMPLE, Path(__file__).parent / "examples", "files", "y")}
     found |= _listed()
     for entry in os.environ.get("WORLDGAUGE_SCENES", "").split(os.pathsep):
@@ -107,12 +102,6 @@ def add(name: str, folder: Path, *, kind: str | None = None, up: Up | None = Non
         folder: The folder.
         kind: One of KINDS; by default what its layout looks like.
         up: The axis that points up in its files; by default z for published data sets, y for others.
-
-    Returns:
-        The source.
-
-    Raises:
-        UsageError: The folder holds no scans, or the name is that of the package's own.
     """
     if name == EXAMPLE:
         raise UsageError(f"'{EXAMPLE}' is the name of the package's own scans; take another")
@@ -124,11 +113,7 @@ def add(name: str, folder: Path, *, kind: str | None = None, up: Up | None = Non
 
 
 def remove(name: str) -> None:
-    """Forget a registered folder; its files stay.
-
-    Raises:
-        UnknownNameError: No folder of this name is registered.
-    """
+    """Forget a registered folder; its files stay."""
     listed = _listed()
     if name not in listed:
         raise UnknownNameError("folder of scans", name, listed)
@@ -144,11 +129,7 @@ def scenes_of(source: Source) -> Iterator[SceneFiles]:
 
 
 def scene(key: str) -> SceneFiles:
-    """Files of the scene with a key.
-
-    Raises:
-        WorldError: It is not there; the message says how to register it.
-    """
+    """Files of the scene with a key."""
     name = key.partition("/")[0]
     source = sources().get(name)
     if source is None:
@@ -168,9 +149,6 @@ def digest_of_scene(files: SceneFiles, version: int | None = None) -> str:
     Args:
         files: Its files.
         version: Version of the readers; by default the present one.
-
-    Raises:
-        DataError: One cannot be read.
     """
     from worldgauge.worlds.scan.prepared import VERSION, Reading, digest_of_kept, digest_of_scan
 
@@ -185,19 +163,7 @@ def published(id: str) -> SceneFiles | None:
 
 
 def chosen(text: str) -> tuple[str, ...]:
-    """Keys that a list of scenes names, in its order, each once.
-
-    Args:
-        text: Keys, or names of folders for all their scenes, separated by commas.
-
-    Returns:
-        The keys.
-
-    Raises:
-        UnknownNameError: No folder of a name is registered.
-        WorldError: A scene is not there.
-        UsageError: The list is empty.
-    """
+    """Keys that a list of scenes names, in its order, each once."""
     known = sources()
     keys: dict[str, None] = {}
     for name in (one.strip() for one in text.split(",") if one.strip()):
@@ -378,9 +344,6 @@ def split_of(key: str) -> str:
 
     Scenes of HM3D by their numbers, as published: 800 train, 100 val, 100 test. Those of Matterport3D by its list.
     Others by a hash of the key, 80, 10 and 10 of 100.
-
-    Args:
-        key: Key of the scene.
     """
     name = key.rpartition("/")[2]
     published = _HM3D.fullmatch(name)
@@ -403,11 +366,6 @@ def scan_scenes(world: str | None, scenes: object, split: str) -> tuple[str, ...
 
     Returns:
         The keys; none where the collection is not in scans.
-
-    Raises:
-        UsageError: World and scenes do not go together, or no scene of the folders is in the split.
-        UnknownNameError: No folder of a name is registered.
-        WorldError: A scene is not there.
     """
     if (world == "scan") != isinstance(scenes, str):
         raise UsageError("--world scan and --scenes with folders or keys go together: worldgauge world list")

@@ -24,12 +24,7 @@ _LOG = logging.getLogger(__name__)
 
 @cache
 def mujoco() -> Any:
-    """Import the physics engine.
-
-    Raises:
-        MissingExtraError: It is not installed.
-        WorldError: Libraries that it draws with are not.
-    """
+    """Import the physics engine."""
     # Read by the engine when it is first imported: pictures without a screen.
     os.environ.setdefault("MUJOCO_GL", "egl")
     try:
@@ -80,10 +75,6 @@ def drawn(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) -> 
 
     Returns:
         (H, W, 3) uint8.
-
-    Raises:
-        UsageError: More than LARGEST_PX pixels.
-        WorldError: Nothing can be drawn on this machine.
     """
     with _ready(model, data, size_px, arrange) as drawing:
         return _pixels(drawing, size_px)
@@ -103,10 +94,6 @@ def measured(
     Returns:
         Depth (H, W) float32 as the graphics card keeps it, 1 at the near plane and 0 at the far one; and numbers of
         geoms (H, W) int64, -1 for none.
-
-    Raises:
-        UsageError: More than LARGEST_PX pixels.
-        WorldError: Nothing can be drawn on this machine.
     """
     mj = mujoco()
     by_number = [int(mj.mjtRndFlag.mjRND_SEGMENT), int(mj.mjtRndFlag.mjRND_IDCOLOR)]

@@ -231,9 +231,6 @@ def dress(spec: Any, folder: Path) -> None:
         spec: The model to change (mujoco.MjSpec).
         folder: Laid out as robosuite's `models/assets/robots/panda`: meshes/link0.stl to link7.stl, hand.stl and
             finger.stl, binary STL in metres, each in the frame of its link. robosuite itself is not needed.
-
-    Raises:
-        WorldError: A mesh is missing or malformed.
     """
     mj = mujoco()
     links = {"base": "link0", **{name: f"link{n}" for n, name in enumerate(joint_names(), start=1)}, HAND: "hand"}
@@ -335,9 +332,6 @@ class Motion:
 
         Returns:
             Joint positions (7,) in radians along the path, without the start.
-
-        Raises:
-            UnreachableError: No path was found.
         """
         self._data.qpos[:] = state
         start = np.array(self._data.qpos[self._at])

@@ -124,9 +124,6 @@ def poses_from_bins(actions: ArrayLike) -> FloatArray:
 
     Returns:
         Poses (n, 8).
-
-    Raises:
-        UsageError: A bin is out of range (100 and 120 are, although the release allows them).
     """
     given = np.asarray(actions)
     if given.ndim != 2 or given.shape[1] != 7:
@@ -151,11 +148,7 @@ def random_pose(rng: np.random.Generator) -> HandPose:
 
 
 def bins_from_points(points: ArrayLike) -> Indices:
-    """Convert points (n, 3) in metres to bins (n, 3).
-
-    Raises:
-        UsageError: A point lies outside the workspace.
-    """
+    """Convert points (n, 3) in metres to bins (n, 3)."""
     places = np.asarray(points, np.float64)
     if places.ndim != 2 or places.shape[1] != 3:
         raise ShapeError(f"points have shape (n, 3), got {places.shape}")
@@ -190,9 +183,6 @@ def through_sub_goals(current: ArrayLike, goals: ArrayLike, frames: int) -> SubG
 
     Returns:
         Poses (frames, 8), where the sub-goals are reached, and frames per segment.
-
-    Raises:
-        UsageError: No sub-goal, or more than frames - 1.
     """
     stops = np.concatenate([_poses(np.asarray(current)[None]), _poses(goals)])
     n = len(stops) - 1
@@ -223,9 +213,6 @@ def match_length(poses: ArrayLike, frames: int) -> FloatArray:
 
     Returns:
         (frames, 8) float64.
-
-    Raises:
-        UsageError: The plan is empty.
     """
     known = _poses(poses)
     if len(known) > frames:
@@ -242,15 +229,8 @@ def grid(n: int, count: int) -> Indices:
 
     In whole numbers, since floats give a wrong index for some pairs, such as 31 and 23.
 
-    Args:
-        n: Number of things to choose from.
-        count: Number of indices; 1 gives index 0.
-
     Returns:
         (count,) int64.
-
-    Raises:
-        UsageError: One of the two is below 1.
     """
     if n < 1 or count < 1:
         raise UsageError(f"a grid of {count} indices over {n} has nothing in it")
@@ -286,9 +266,6 @@ def clip_plan(current: ArrayLike, poses: ArrayLike, frames: int) -> ClipPlan:
 
     Returns:
         The pose of each frame, the step and the share of it that the frame shows, and the frame that ends each step.
-
-    Raises:
-        UsageError: The plan is empty.
     """
     if len(np.asarray(poses)) == 0:
         raise UsageError("a plan without poses leads nowhere")
@@ -318,11 +295,7 @@ def as_actions(poses: ArrayLike) -> Actions:
 
 
 def from_actions(actions: Actions) -> FloatArray:
-    """Convert rows of `actions.HAND_POSES` to poses (n, 8).
-
-    Raises:
-        ShapeError: The actions are of another space.
-    """
+    """Convert rows of `actions.HAND_POSES` to poses (n, 8)."""
     if actions.space != HAND_POSES:
         raise ShapeError(f"these are actions of '{actions.space.name}', not of '{HAND_POSES.name}'")
     values = actions.values.astype(np.float64)

@@ -53,9 +53,6 @@ def box(
         at: Centre in the body's frame, metres.
         name: Name of the geom.
         **more: Further fields of the geom.
-
-    Returns:
-        The geom.
     """
     return body.add_geom(
         type=mujoco().mjtGeom.mjGEOM_BOX, size=half_m, pos=at, **_solid(colour), **_named(name), **more
@@ -82,9 +79,6 @@ def cylinder(
         at: Centre in the body's frame, metres.
         name: Name of the geom.
         **more: Further fields of the geom.
-
-    Returns:
-        The geom.
     """
     return body.add_geom(
         type=mujoco().mjtGeom.mjGEOM_CYLINDER,
@@ -105,9 +99,6 @@ def mark(body: Any, half_m: Sequence[float], colour: Colour, *, at: Sequence[flo
         colour: RGB, 0 to 1.
         at: Centre in the body's frame, metres.
         name: Name of the geom.
-
-    Returns:
-        The geom.
     """
     return body.add_geom(
         type=mujoco().mjtGeom.mjGEOM_BOX,
@@ -122,16 +113,7 @@ def mark(body: Any, half_m: Sequence[float], colour: Colour, *, at: Sequence[flo
 
 
 def differing(rng: np.random.Generator, *, first: Sequence[str] = (), among: Iterable[str] = COLOURS) -> list[str]:
-    """List colours of which no two look alike.
-
-    Args:
-        rng: Draws the order.
-        first: Names that come first in any case.
-        among: Names of COLOURS to choose from.
-
-    Returns:
-        Names: `first`, then all others that differ enough, in random order.
-    """
+    """List colours of which no two look alike."""
     names = list(first)
     for name in map(str, rng.permutation(list(among))):
         if all(math.dist(COLOURS[name], COLOURS[one]) >= DISTINCT for one in names):
@@ -158,9 +140,6 @@ def places(
 
     Returns:
         (count, 2) float64, metres.
-
-    Raises:
-        WorldError: So many do not fit.
     """
     for _ in range(200):
         found: list[FloatArray] = []

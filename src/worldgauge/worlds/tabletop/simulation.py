@@ -97,11 +97,7 @@ class State:
 
     @classmethod
     def of(cls, plain: Sequence[Any]) -> State:
-        """Make a state from the values of `plain`.
-
-        Raises:
-            ValueError: For values of another form, also TypeError or OverflowError.
-        """
+        """Make a state from the values of `plain`."""
         physics, memory, gripper = plain
         return cls(tuple(float(one) for one in physics), tuple(int(one) for one in memory), float(gripper))
 
@@ -179,12 +175,7 @@ class Simulation:
         return float(self.data.joint(name).qpos[0])
 
     def touching(self, one: str, other: str) -> bool:
-        """Tell whether two bodies touch.
-
-        Args:
-            one: Name of a body.
-            other: Name of another.
-        """
+        """Tell whether two bodies touch."""
         pairs = self.model.geom_bodyid[np.asarray(self.data.contact.geom, int)].reshape(-1, 2)
         a, b = self.model.body(one).id, self.model.body(other).id
         return bool((((pairs == (a, b)) | (pairs == (b, a))).all(1)).any())
@@ -237,14 +228,7 @@ class Simulation:
         return State(tuple(physics.tolist()), self.memory, self._gripper)
 
     def restore(self, state: State) -> None:
-        """Restore a state.
-
-        Args:
-            state: A state of this table.
-
-        Raises:
-            WorldError: For the state of another table. Nothing is changed then.
-        """
+        """Restore a state."""
         mj = mujoco()
         size, finite = mj.mj_stateSize(self.model, mj.mjtState.mjSTATE_INTEGRATION), np.isfinite(state.physics)
         if finite.shape != (size,) or not finite.all():
@@ -268,12 +252,6 @@ class Simulation:
 
         Args:
             pose: (8,), a hand pose. A gripper value of 0.5 or more is open.
-
-        Returns:
-            The result.
-
-        Raises:
-            UnstableError: When the physics becomes unstable. The state is then as before.
         """
         fault = _fault(pose)
         if fault is not None:
@@ -308,12 +286,6 @@ class Simulation:
             pose: Camera-to-world pose, (4, 4), metres.
             camera: Size of the image.
             position: Whether hit points are computed as well.
-
-        Returns:
-            The view.
-
-        Raises:
-            UsageError: For panoramas.
         """
         return _view(self, pose, camera, position=position)
 
@@ -451,9 +423,6 @@ def _coloured(simulation: Simulation, pose: FloatArray, camera: Camera) -> NDArr
 
     Returns:
         (H, W, 3) uint8.
-
-    Raises:
-        WorldError: Nothing can be drawn on this machine.
     """
     size = (camera.width, camera.height)
     return drawn(simulation.model, simulation.data, size, partial(_arranged, simulation, pose, camera))
@@ -467,13 +436,6 @@ def _view(simulation: Simulation, pose: FloatArray, camera: Camera | Panorama, *
         pose: Camera-to-world pose (4, 4).
         camera: The camera.
         position: Also the world position of every pixel, metres.
-
-    Returns:
-        The view.
-
-    Raises:
-        UsageError: The camera is a panorama.
-        WorldError: Nothing can be drawn on this machine.
     """
     if isinstance(camera, Panorama):
         raise UsageError("the table is looked at with a camera, not all around")

@@ -79,12 +79,7 @@ class InsertRing:
                 box(ring, half, COLOURS["grey"], at=at, mass=0.015, friction=SMOOTH)
 
     def noted(self, scene: TableScene, memory: Memory) -> Memory:
-        """Return `memory` unchanged: the place of the ring says everything.
-
-        Args:
-            scene: The scene.
-            memory: What was noted before.
-        """
+        """Return `memory` unchanged: the place of the ring says everything."""
         return memory
 
     def progress(self, scene: TableScene) -> float:

@@ -67,15 +67,7 @@ class PushButtons:
             cylinder(cap, CAP_RADIUS_M, CAP_M / 2, COLOURS[thing.colour], name=f"{thing.body}_cap", mass=0.03)
 
     def noted(self, scene: TableScene, memory: Memory) -> Memory:
-        """Note the buttons that have been pressed, in order, each once.
-
-        Args:
-            scene: The scene.
-            memory: Buttons noted before.
-
-        Returns:
-            The longer memory.
-        """
+        """Note the buttons that have been pressed, in order, each once."""
         for n, body in enumerate(self._bodies):
             if n not in memory and scene.joint(body) > PRESSED_M:
                 memory = (*memory, n)

@@ -72,12 +72,7 @@ class SlideBlock:
         box(block, HALF_M, COLOURS["grey"], mass=0.2, friction=(0.5, 0.005, 0.0001), priority=1)
 
     def noted(self, scene: TableScene, memory: Memory) -> Memory:
-        """Return `memory` unchanged: the place of the block says everything.
-
-        Args:
-            scene: The scene.
-            memory: What was noted before.
-        """
+        """Return `memory` unchanged: the place of the block says everything."""
         return memory
 
     def progress(self, scene: TableScene) -> float:

@@ -61,12 +61,7 @@ class StackCups:
             _shape(cup, COLOURS[thing.colour])
 
     def noted(self, scene: TableScene, memory: Memory) -> Memory:
-        """Return `memory` unchanged: the places of the cups say everything.
-
-        Args:
-            scene: The scene.
-            memory: What was noted before.
-        """
+        """Return `memory` unchanged: the places of the cups say everything."""
         return memory
 
     def progress(self, scene: TableScene) -> float:
