@@ -11,11 +11,17 @@ from scipy.ndimage import map_coordinates
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UsageError
 from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
-from worldgauge.core.panorama import SIDES, YAW_RIGHT_DEG, axis_depth, lon_lat, painted, perspective, rolled, views
+from worldgauge.core.panorama import SIDES, YAW_RIGHT_DEG, lon_lat, painted, perspective, rolled, views
 
 YAW = st.floats(-720, 720)
 PITCH = st.floats(-89, 89)
 SQUARE = Camera.from_horizontal_fov(40, 30, 90)
+
+
+def axis_depth(ranges, camera, *, yaw_right_deg=0.0):
+    """(h, w) metres along the axis of a view, from the (H, W) metres along the rays of a panorama; single pixels."""
+    seen = perspective(ranges, camera, yaw_right_deg=yaw_right_deg, nearest=True)
+    return (seen / np.linalg.norm(camera.rays(), axis=-1)).astype(np.float32)
 
 
 def of_case(case: dict[str, Any]) -> np.ndarray:

@@ -44,8 +44,6 @@ def perspective(
 ) -> NDArray[_Value]:
     """Cut the view of a camera out of a panorama.
 
-    For metres of depth use `axis_depth`.
-
     Args:
         image: Panorama (H, W, C) or (H, W).
 
@@ -80,22 +78,6 @@ def views(image: NDArray[_Value], camera: Camera, rule: Rule = "clean") -> dict[
         One view (h, w, C) or (h, w) for each side.
     """
     return {side: perspective(image, camera, yaw_right_deg=YAW_RIGHT_DEG[side], rule=rule) for side in SIDES}
-
-
-def axis_depth(
-    ranges: NDArray[np.float32], camera: Camera, *, yaw_right_deg: float = 0.0, pitch_up_deg: float = 0.0
-) -> NDArray[np.float32]:
-    """Depth of a view, from the depth of a panorama; takes single pixels.
-
-    Args:
-        ranges: (H, W) metres along the rays of the panorama.
-
-    Returns:
-        (h, w) float32 metres along the axis of the view.
-    """
-    seen = perspective(ranges, camera, yaw_right_deg=yaw_right_deg, pitch_up_deg=pitch_up_deg, nearest=True)
-    depth: NDArray[np.float32] = (seen / np.linalg.norm(camera.rays(), axis=-1)).astype(np.float32)
-    return depth
 
 
 def rolled(panorama: NDArray[_Value], right_deg: float, *, nearest: bool = False) -> NDArray[_Value]:

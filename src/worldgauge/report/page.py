@@ -33,7 +33,6 @@ from worldgauge.report.compare import METRIC as SHARPNESS
 from worldgauge.report.compare import NOTHING, Comparison, Difference, Standing, Verdict, appearance, compare, verdict
 from worldgauge.report.curves import FEWEST_BANDED, SeriesStyle, look
 from worldgauge.report.evidence import (
-    ComparedRun,
     Evidence,
     cell_of,
     columns_by,
@@ -84,7 +83,7 @@ def select_tasks(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> l
     tasks = list(evidence.groups)
     if len(tasks) <= limit:
         return tasks
-    ranked = sorted(cases, key=lambda case: _interest(evidence[case.label]))
+    ranked = sorted(cases, key=lambda case: (evidence[case.label].kind == "reference", evidence[case.label].privileged))
     wanted = [task for case in ranked for task in (case.worst[0], case.best[0])]
     cells: dict[str, list[str]] = {}
     for task in tasks:
@@ -98,10 +97,6 @@ def select_tasks(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> l
         spread = [spread[k * len(cells) // room] for k in range(room)] + spread
     chosen = set(list(dict.fromkeys([*first, *spread]))[:limit])
     return [task for task in tasks if task in chosen]
-
-
-def _interest(run: ComparedRun) -> tuple[bool, bool]:
-    return run.kind == "reference", run.privileged
 
 
 LISTED = 400

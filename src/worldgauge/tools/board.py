@@ -141,7 +141,8 @@ def _bundles(folder: Path, paths: Sequence[Path], scratch: Path, found: Entries)
     for path in paths:
         if path.suffix == ".zip":
             yield path, path
-    runs = [path for path in [folder, *paths] if path.is_dir() and _holds_runs(path)]
+    folders = [path for path in [folder, *paths] if path.is_dir()]
+    runs = [path for path in folders if (path / "run.json").exists() or any(path.glob("*/run.json"))]
     found.left_out += [(path.name, "an earlier run of the model") for path in runs if RunFolder(path).is_earlier]
     runs = [path for path in runs if not RunFolder(path).is_earlier]
     for run in find_runs(runs) if runs else ():
@@ -152,10 +153,6 @@ def _bundles(folder: Path, paths: Sequence[Path], scratch: Path, found: Entries)
             found.left_out.append((run.directory.name, str(error)))
         else:
             yield run.directory, made[0].path
-
-
-def _holds_runs(path: Path) -> bool:
-    return (path / "run.json").exists() or any(path.glob("*/run.json"))
 
 
 def _read(path: Path, bundle: Path, folder: Path, verdicts: _Verdicts) -> Entry:

@@ -108,11 +108,6 @@ def write_archive(path: Path, contents: Mapping[str, bytes | Path]) -> str:
     return root
 
 
-def root_of_contents(contents: Mapping[str, bytes | Path]) -> str:
-    """Root that an archive of these contents would have."""
-    return root_of({name: _measure(held).sha256 for name, held in contents.items()})
-
-
 class Archive(AbstractContextManager["Archive"]):
     """A bundle that is open for reading. Its form is checked on opening, its contents where they are read.
 
@@ -486,7 +481,9 @@ def _write(folder: RunFolder, path: Path, whole: int, about: About, progress: Pr
             "left_out": {name: answers[name] for name in sorted(left_out)},
         }
         contents |= {ABOUT: (dumps(told, indent=1) + "\n").encode(), **made}
-        if path.exists() and (there := _root_of_file(path)) != root_of_contents(contents):
+        if path.exists() and (there := _root_of_file(path)) != root_of(
+            {name: _measure(held).sha256 for name, held in contents.items()}
+        ):
             if alone:
                 raise UsageError(f"{path}: there already, with other content; give another --out, or remove it first")
             return Bundled(path, there, len(lines), (), kept=True)

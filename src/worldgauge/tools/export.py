@@ -252,7 +252,8 @@ def _entries(run: PublishedRun, names: ExportNames) -> Iterator[dict[str, Any]]:
         if headline is None or cell.mean is None or not math.isfinite(cell.mean):
             continue
         metric = column if headline.betters else headline.metric
-        task = "_".join([run.suite.name, *([] if len(headline.columns) == 1 else [_word(column)])])
+        word = re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_") or "all"
+        task = "_".join([run.suite.name, *([] if len(headline.columns) == 1 else [word])])
         interval = "" if cell.low is None else f", 95% interval {cell.low:.6g} to {cell.high:.6g}"
         version = run.facts.get("versions", {}).get("worldgauge", "")
         notes = f"{metric}: mean of {cell.n} of {cell.expected} tasks in {cell.clusters} clusters{interval}; "
@@ -271,10 +272,6 @@ def _entries(run: PublishedRun, names: ExportNames) -> Iterator[dict[str, Any]]:
 def _named_in(text: str) -> set[str]:
     """Tasks that an eval.yaml declares, or data sets and tasks that a file of results is of."""
     return set(re.findall(r'^(?:  - id|    (?:id|task_id)): "(.*)"$', text, re.MULTILINE))
-
-
-def _word(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "all"
 
 
 def _yaml_item(entry: dict[str, Any], indent: str = "") -> str:

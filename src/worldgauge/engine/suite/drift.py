@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -109,7 +109,6 @@ def time_tables(
     sorted_out = {subject: by_metric(own) for subject, own in scores.items()}
     for metric, title in titles.items():
         found: dict[str, list[tuple[str, Mapping[int, float | None]]]] = {}
-        unit, better, bounds = metric_facts(metric)
         real: dict[str, tuple[str, Mapping[int, float | None]]] = {}
         for subject, theirs in sorted_out.items():
             mine = [one for one in theirs.get(metric, ()) if one.task in rates]
@@ -117,39 +116,56 @@ def time_tables(
             real |= {one.task: (cluster_of_score(one), _recorded(one)) for one in mine if RECORDING in one.facts}
         if real:
             found[RECORDING] = list(real.values())
-        rows = _rows(found, {**kinds, RECORDING: "reference"}, bounds)
-        filled = [place for place in range(len(EDGES_S) - 1) if any(row.cells[place].n for row in rows)]
-        if len(filled) < 2:
-            continue
-        shown = [TableRow(row.label, tuple(row.cells[place] for place in filled), row.kind) for row in rows]
-        yield Table(
-            metric=f"{metric}/over_time",
-            title=f"{title}, over time",
-            unit=unit,
-            better=better,
-            columns=tuple(_span(*list(pairwise(EDGES_S))[place]) for place in filled),
-            rows=tuple(sort_rows(shown, better)),
-            notes=("Seconds after the last frame that was shown. n counts the tasks that last so long.",),
+        groups = []
+        for own in found.values():
+            for place in range(len(EDGES_S) - 1):
+                # A task that ends before a stretch is not expected there.
+                here = [(cluster, one[place]) for cluster, one in own if place in one]
+                groups.append(([value for _, value in here], [cluster for cluster, _ in here]))
+        note = "Seconds after the last frame that was shown. n counts the tasks that last so long."
+        labels = {label: "reference" if label == RECORDING else kinds[label] for label in found}
+        table = stretch_table(
+            metric, f"{title}, over time", EDGES_S, groups, labels, note, suffix="over_time", fewest=2
         )
+        if table is not None:
+            yield table
 
 
-def _rows(
-    found: Mapping[str, Sequence[tuple[str, Mapping[int, float | None]]]],
+def stretch_table(
+    metric: str,
+    title: str,
+    edges_s: Sequence[float],
+    groups: Sequence[tuple[Sequence[float | None], Sequence[str]]],
     kinds: Mapping[str, str],
-    bounds: tuple[float, float],
-) -> list[TableRow]:
-    """Means over tasks, each with its cluster; a task that ends before a stretch is not expected there."""
-    groups = []
-    for own in found.values():
-        for place in range(len(EDGES_S) - 1):
-            here = [(cluster, one[place]) for cluster, one in own if place in one]
-            groups.append(([value for _, value in here], [cluster for cluster, _ in here]))
+    note: str,
+    *,
+    suffix: str,
+    fewest: int,
+) -> Table | None:
+    """Table with a column for each stretch of time that has values; None for fewer columns than `fewest`.
+
+    `groups` holds the values and their clusters, subject by subject as in `kinds`, for each stretch.
+    """
+    unit, better, bounds = metric_facts(metric)
+    places = range(len(edges_s) - 1)
     cells = iter(make_cells(groups, bounds))
+    found = {label: tuple(islice(cells, len(places))) for label in kinds}
+    filled = [place for place in places if any(own[place].n for own in found.values())]
+    if len(filled) < fewest:
+        return None
     rows = []
-    for label in found:
+    for label, own in found.items():
         kind: Literal["subject", "reference"] = "reference" if kinds[label] == "reference" else "subject"
-        rows.append(TableRow(label, tuple(islice(cells, len(EDGES_S) - 1)), kind))
-    return rows
+        rows.append(TableRow(label, tuple(own[place] for place in filled), kind))
+    return Table(
+        metric=f"{metric}/{suffix}",
+        title=title,
+        unit=unit,
+        better=better,
+        columns=tuple(_span(edges_s[place], edges_s[place + 1]) for place in filled),
+        rows=tuple(sort_rows(rows, better)),
+        notes=(note,),
+    )
 
 
 def _recorded(score: Score) -> dict[int, float | None]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import Episode
 from worldgauge.core.geometry import Camera
 from worldgauge.core.video import Clip, side_by_side
-from worldgauge.engine.suite.contract import Record, Score, Table, TableRow, Task, cached_by_task
-from worldgauge.engine.suite.scores import cluster_of_score, make_cells, make_score, metric_facts, sort_rows
+from worldgauge.engine.suite.contract import Record, Score, Table, Task, cached_by_task
+from worldgauge.engine.suite.drift import stretch_table
+from worldgauge.engine.suite.scores import cluster_of_score, make_score
 from worldgauge.metrics.reobservation import EDGES_S, AwayBin, ReturnedPixels, SurfaceClock
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
@@ -68,40 +68,21 @@ def curve_table(
     metric: str, title: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]
 ) -> Table | None:
     """Table of a metric over time away: means over tasks."""
-    unit, better, bounds = metric_facts(metric)
     name = RETURNED[metric.rpartition("/")[2]]
     groups = []
     for own in scores.values():
         curves = [score for score in own if score.metric == metric and _CURVE in score.facts]
         clusters = [cluster_of_score(score) for score in curves]
         groups += [([score.facts[_CURVE][k][name] for score in curves], clusters) for k in range(len(EDGES_S) - 1)]
-    all_cells = iter(make_cells(groups, bounds))
-    rows = []
-    for subject in scores:
-        cells = tuple(islice(all_cells, len(EDGES_S) - 1))
-        kind: Literal["subject", "reference"] = "reference" if kinds[subject] == "reference" else "subject"
-        rows.append(TableRow(subject, cells, kind))
-    filled = [k for k in range(len(EDGES_S) - 1) if any(row.cells[k].n for row in rows)]
-    if not filled:
-        return None
-    shown = [TableRow(row.label, tuple(row.cells[k] for k in filled), row.kind) for row in rows]
-    return Table(
-        metric=f"{metric}/away",
-        title=f"{title}, by time out of view",
-        unit=unit,
-        better=better,
-        columns=tuple(_span(EDGES_S[k], EDGES_S[k + 1]) for k in filled),
-        rows=tuple(sort_rows(shown, better)),
-        notes=("Pixels of surfaces that had been shown, were out of view for that time and are in view again.",),
+    note = "Pixels of surfaces that had been shown, were out of view for that time and are in view again."
+    labels = {label: kinds[label] for label in scores}
+    return stretch_table(
+        metric, f"{title}, by time out of view", EDGES_S, groups, labels, note, suffix="away", fewest=1
     )
 
 
 def _reason(total: AwayBin) -> str:
     return "what came back into view has no detail" if total.pixels else "nothing came back into view"
-
-
-def _span(low_s: float, high_s: float) -> str:
-    return f"{low_s:g} s and more" if math.isinf(high_s) else f"{low_s:g} to {high_s:g} s"
 
 
 def _plain(one: AwayBin) -> dict[str, Any]:

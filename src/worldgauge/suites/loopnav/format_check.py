@@ -47,10 +47,7 @@ class LoopGroup:
     """The valid trajectories of one type and range.
 
     Attributes:
-        type: Form of the loop.
         range: Range in blocks.
-        trajectories: Number found, valid or not.
-        frames: Records of one walk.
         published_frames: (mean, std) of the paper.
         path_length: Planar, metres.
         frames_to_line: Frames over 94.7 + 8.07 x path length.
@@ -80,12 +77,7 @@ class LoopStatistics:
     """What `check` found.
 
     Attributes:
-        n_trajectories: Number found.
-        n_valid: Number that is valid.
-        n_frames: Frames of valid trajectories.
         max_camera: Largest camera step, radians in one tick.
-        rows: One group per type and range.
-        findings: What is noteworthy or wrong.
     """
 
     n_trajectories: int

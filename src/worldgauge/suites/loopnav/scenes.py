@@ -59,7 +59,6 @@ class SegmentedFrame(NamedTuple):
     """One segmented frame.
 
     Attributes:
-        scene: Its instances.
         looks: Mean colour of each instance, by category; None from a segmenter without labels.
     """
 

@@ -87,17 +87,17 @@ def published() -> list[Table]:
                 better="higher" if name in ("SGCS", "SSIM") else "lower",
                 columns=tuple(f"{kind} {radius}" for kind, radius in columns),
                 rows=tuple(
-                    TableRow(model, tuple(_published_cell(cells[model, *column]) for column in columns), "published")
+                    TableRow(
+                        model,
+                        tuple(Cell((row := cells[model, *column])["mean"], row["std"], 18) for column in columns),
+                        "published",
+                    )
                     for model in models
                 ),
                 notes=(f"{data['source']}. {data['note']}",),
             )
         )
     return tables
-
-
-def _published_cell(row: Mapping[str, float]) -> Cell:
-    return Cell(row["mean"], row["std"], 18)
 
 
 def _table(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], columns: Columns) -> Table:

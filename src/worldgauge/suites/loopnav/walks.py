@@ -106,8 +106,6 @@ class Start(NamedTuple):
     """Where walkers are put down and on what ground they go; by default natural ground near the middle of ours.
 
     Attributes:
-        cell: The exact cell to start at.
-        ground: Ground that goals lie on.
         loose: Goals are columns to come near to, whatever the ground there, as underground in the release.
     """
 
@@ -209,11 +207,7 @@ _GAME_YAW_ZERO = math.pi / 2
 
 
 class LoopFailedError(WorldError):
-    """No try led to a loop.
-
-    Attributes:
-        reasons: One entry per try.
-    """
+    """No try led to a loop."""
 
     def __init__(self, message: str, reasons: Sequence[str]) -> None:
         super().__init__(message)
@@ -362,7 +356,6 @@ class Game:
     Attributes:
         mode: "js-server", a server of ours with a bot on it, in real time; "offline", the game's physics and planner
             without a server, which gives the same files sooner; "java", an external server.
-        server: HOST:PORT of the external server.
         places: Places on that server: published names, or NAME@X,Y,Z.
         pictures: "ours", our own camera on the cells of the game; "viewer", the renderer of the published frames;
             "released", the same renderer with its defect, invisible stairs.
@@ -431,12 +424,10 @@ class Location:
     """An open place.
 
     Attributes:
-        site: Where loops are walked.
         world: What is seen, in the frame that is recorded, which may be another.
         facts: Of the world, files relative to the collection.
         seed: Of the world, for the records; None when unknown.
         cells: The game's, with the names of its `version`.
-        pictures: Who draws them.
     """
 
     site: LoopSite

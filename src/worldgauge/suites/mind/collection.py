@@ -113,13 +113,7 @@ class PlannedClip:
     """One clip or start image to be made.
 
     Attributes:
-        part: Part of the data.
-        perspective: First or third person.
-        name: Its name.
-        family: Family of its world.
         scene: Name of its world, such as "test-urban-0"; both perspectives and all tests share it, training has others.
-        world_seed: Seed of that world.
-        entropy: Seed of the walk.
         space: Degrees a frame and centimetres a second.
         key: Key of the scan that is its world; empty elsewhere.
     """

@@ -61,7 +61,6 @@ class Truth(NamedTuple):
 
     Attributes:
         poses: (n, 4, 4), in any world frame and unit.
-        source: Where they come from.
     """
 
     poses: FloatArray
@@ -392,9 +391,6 @@ class _Compared(NamedTuple):
     """A pair of frames and what was found of it.
 
     Attributes:
-        got: Imagined frame.
-        want: Recorded one.
-        error: Errors at 720p.
         detail: Correlation of detail, at the size of the imagined frame.
         colours: Of both; None where they do not count.
         prepared: Both at 720p; None where no network looks at them.

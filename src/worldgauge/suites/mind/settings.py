@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from worldgauge.core.errors import DataError, UsageError
@@ -160,10 +160,6 @@ class Settings(HorizonSettings, BridgeSettings):
     def frames_asked(self) -> int | None:
         """Most frames to imagine, whichever way they were given; None for all that were recorded."""
         return self.horizon if self.horizon_s is None else round(self.horizon_s * FPS)
-
-    def as_dict(self) -> dict[str, Any]:
-        """All options, plain JSON values."""
-        return asdict(self)
 
 
 def _with_horizon(settings: Settings, options: Mapping[str, Any]) -> Settings:

@@ -41,12 +41,7 @@ TOLD_BY = {"mem": HEADLINE, "action_space": "asg/mse_720p", "mirror": "out_leg_m
 
 
 class MetricLine(NamedTuple):
-    """Where a table's numbers come from.
-
-    Attributes:
-        metric: Name of the scores.
-        title: Title of the table.
-    """
+    """Where a table's numbers come from."""
 
     metric: str
     title: str
@@ -118,7 +113,9 @@ def summarize(
     entries = [_SubjectScores(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
     seen = {_place(task)[1] for e in entries for task in (*(s.task for s in e.scores), *(f.task for f in e.failed))}
     views = [view for view in VIEWS.values() if view in seen]
-    tables = {line.metric: _by_view(line, entries, views) for line in LINES if _occurs(line.metric, entries)}
+    tables = {
+        line.metric: _by_view(line, entries, views) for line in LINES if any(one.of(line.metric) for one in entries)
+    }
     over_time = drift.time_tables(
         {metric: tables[metric].title for metric in OVER_TIME if metric in tables}, scores, kinds
     )
@@ -407,10 +404,6 @@ def _notes(metric: str, entries: Sequence[_SubjectScores]) -> Iterator[str]:
         clusters = clusters_by_task({e.label: e.of(metric) for e in entries})
         values = {e.label: {s.task: s.value for s in e.of(metric)} for e in entries}
         yield detectable_note(values, {e.label: e.kind for e in entries}, "clips", clusters, metric_bounds(metric))
-
-
-def _occurs(metric: str, entries: Sequence[_SubjectScores]) -> bool:
-    return any(entry.of(metric) for entry in entries)
 
 
 def _place(task: str) -> tuple[str, str]:

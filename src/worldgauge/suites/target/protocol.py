@@ -37,11 +37,9 @@ class ScenarioQuestion(NamedTuple):
     """What is asked of one model.
 
     Attributes:
-        request: The request.
         fps: Frames a second of the frames asked for.
         hfov_deg: Horizontal field of view of the context's frames; None where unknown.
         planner: Whose path the model follows; None where it plans itself.
-        prompt: The sentence of the request.
         bridge: The fact "bridge" of a model that is asked at another rate than the recording's; else empty.
     """
 

@@ -7,7 +7,7 @@ prompts of the published videos are not public, so every record keeps its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -32,7 +32,6 @@ class Template:
     """A prompt with a gap for the sentence.
 
     Attributes:
-        name: As given.
         text: Holds {target} where the sentence goes, and may hold {seconds}.
     """
 
@@ -167,10 +166,6 @@ class Settings(BridgeSettings):
             prompt_digest=prompt_digest,
             decoder_digest=decoder_digest,
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """All options, plain JSON values."""
-        return asdict(self)
 
 
 _FORMER = frozenset({"decoder_version"})

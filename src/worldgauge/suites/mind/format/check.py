@@ -57,17 +57,10 @@ class PartStatistics:
     """The clips of one perspective and part; of the mirror test its videos. A number that a part does not have is None.
 
     Attributes:
-        perspective: Perspective of the clips.
-        part: Part of the data.
-        clips: Number found, usable or not.
-        usable: How many of them are usable.
-        published: Clips of the published data.
-        frames: Rows of a clip.
         mark_share: Share of the frames that come before mark_time.
         speed_cm_s: Mean while a walking key is held, centimetres a second.
         turn_deg: Mean of the frames that look left or right, degrees.
         keys: Share of all rows that hold each key, and "none".
-        families: Usable clips by family of world.
     """
 
     perspective: Perspective
@@ -88,9 +81,6 @@ class ClipStatistics:
     """What `check` found.
 
     Attributes:
-        n_clips: Number of clips and mirror videos.
-        n_valid: Number of usable ones.
-        n_frames: Frames of usable recorded clips.
         families: Usable clips and mirror videos by family.
         rows: One per perspective and part that there is.
         findings: What is wrong or worth knowing, errors first.
@@ -318,7 +308,6 @@ class Motion(NamedTuple):
             out.
         turn_deg: Mean turn of rows that look left or right, in that direction (whole degrees in files cancel out).
         obeys_walk: Mean cosine between where the keys of a row should lead and where it led, in [-1, 1].
-        looks: Rows that look left or right.
         largest_step_cm: Largest of all rows, centimetres.
     """
 

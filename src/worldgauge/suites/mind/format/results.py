@@ -33,10 +33,7 @@ class PairScores(NamedTuple):
     """Scores of n pairs of frames, one per pair; None for a metric that was not asked for.
 
     Attributes:
-        mse: Mean squared errors.
         psnr: Decibels, may be infinite.
-        ssim: Structural similarities.
-        lpips: Learned distances.
     """
 
     mse: Sequence[float] | None = None
@@ -50,7 +47,6 @@ class ActionStats:
     """Relative pose errors of a group of steps; NaN for an empty group.
 
     Attributes:
-        count: Number of steps.
         rpe_trans_mean: Metres of the ground truth.
         rpe_trans_median: Metres of the ground truth.
         rpe_rot_mean_deg: Degrees.
@@ -69,17 +65,6 @@ class ClipResult:
     """A clip of the memory or of the action-space test. What is None or empty is left out of the file.
 
     Attributes:
-        path: Name of the clip's folder.
-        perspective: "1st_data" or "3rd_data".
-        test_type: "mem_test" or "action_space_test".
-        error: Why there are no scores.
-        mark_time: First frame to predict.
-        total_time: Frames of the clip.
-        sample_frames: Frames of the video.
-        lcm: Long context memory.
-        imaging: One value per frame.
-        aesthetic: One value per frame.
-        dino_mse: One value per frame.
         action: Statistics by group, such as `__overall__` or `act:forward`.
     """
 
@@ -102,10 +87,6 @@ class MirrorVideo:
     """One video of a start image.
 
     Attributes:
-        video_name: Name of the video.
-        error: Why there are no scores.
-        mark_time: Half of its frames.
-        sample_frames: Frames of the video.
         gsc: Scores of the pairs, half as many as frames.
     """
 
@@ -122,11 +103,6 @@ class MirrorResult:
 
     Attributes:
         path: Name of the folder of its videos.
-        perspective: "1st_data" or "3rd_data".
-        test_type: "mirror_test".
-        error: Why there are no scores.
-        videos: Names of all that were found.
-        video_results: Results of those that were scored.
     """
 
     path: str
@@ -172,7 +148,12 @@ def _entry(item: ClipResult | MirrorResult) -> dict[str, Any]:
     head = {"path": item.path, "perspective": item.perspective, "test_type": item.test_type, "error": item.error}
     if isinstance(item, MirrorResult):
         return {**head, "videos": list(item.videos), "video_results": [_video(video) for video in item.video_results]}
-    entry: dict[str, Any] = {**head, **_counts(item)}
+    entry: dict[str, Any] = {
+        **head,
+        "mark_time": item.mark_time,
+        "total_time": item.total_time,
+        "sample_frames": item.sample_frames,
+    }
     if item.lcm is not None:
         entry["lcm"] = _pairs(item.lcm)
     quality = {**_listed("imaging", item.imaging), **_listed("aesthetic", item.aesthetic)}
@@ -186,10 +167,6 @@ def _entry(item: ClipResult | MirrorResult) -> dict[str, Any]:
             for group, stats in item.action.items()
         }
     return entry
-
-
-def _counts(item: ClipResult) -> dict[str, int | None]:
-    return {"mark_time": item.mark_time, "total_time": item.total_time, "sample_frames": item.sample_frames}
 
 
 def _video(video: MirrorVideo) -> dict[str, Any]:

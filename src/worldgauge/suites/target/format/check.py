@@ -33,15 +33,11 @@ class LabelStatistics:
     """The usable scenarios of one label.
 
     Attributes:
-        label: The label.
-        scenarios: Number found, usable or not.
         published: Number in the benchmark; None if unknown.
-        rows: Rows of a path.
         history_s: Seconds before the current frame.
         anchor_m: Metres walked in them, in a straight line.
         path_m: Metres walked after the current frame.
         end_m: Metres from the current pose to the end, in a straight line.
-        speed_m_s: Path over time.
     """
 
     label: str
@@ -60,13 +56,8 @@ class ScenarioStatistics:
     """What `check` found.
 
     Attributes:
-        n_scenarios: Number found.
-        n_valid: Number of usable ones.
         n_frames: Frames in the videos of usable scenarios.
         horizons: Usable scenarios by seconds.
-        categories: Usable scenarios by category.
-        rows: One per label.
-        findings: What is wrong or worth knowing.
     """
 
     n_scenarios: int
