@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 
 import worldgauge_serve
-from worldgauge.cli import adapters as cli_adapters
+from worldgauge.cli import models as cli_models
 from worldgauge.core.errors import UnknownNameError, UsageError
 
 
 def test_every_adapter_stands_alone_and_says_what_it_is() -> None:
     models = {"oasis", "mineworld", "diamond", "nwm", "lingbot", "worldmem", "worldplay", "sana_wm", "image_to_video"}
-    assert models | {"vggt", "spatracker", "vipe", "diffuser_actor"} <= set(cli_adapters.known())
-    for name, summary in cli_adapters.known().items():
+    assert models | {"vggt", "spatracker", "vipe", "diffuser_actor"} <= set(cli_models.known_adapters())
+    for name, summary in cli_models.known_adapters().items():
         assert summary.endswith("."), name
-        imports = [line for line in cli_adapters.files()[name].read_text().split("\n") if line.startswith("from world")]
+        imports = [
+            line for line in cli_models.adapter_files()[name].read_text().split("\n") if line.startswith("from world")
+        ]
         assert all(line.startswith("from worldgauge_serve import") for line in imports), imports
 
 
@@ -27,7 +29,7 @@ def test_every_adapter_stands_alone_and_says_what_it_is() -> None:
     "name", ["nwm", "lingbot", "worldmem", "worldplay", "sana_wm", "vggt", "spatracker", "vipe", "diffuser_actor"]
 )
 def test_the_copies_run_without_the_package(name: str, tmp_path: Path) -> None:
-    adapter, server = cli_adapters.hand_out(name, tmp_path / "new")
+    adapter, server = cli_models.hand_out(name, tmp_path / "new")
     assert server.read_bytes() == Path(worldgauge_serve.__file__).read_bytes()
     code = f"import sys; sys.path.insert(0, {str(adapter.parent)!r}); import {name}; print('worldgauge' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -35,19 +37,19 @@ def test_the_copies_run_without_the_package(name: str, tmp_path: Path) -> None:
 
 
 def test_a_changed_file_is_not_overwritten(tmp_path: Path) -> None:
-    cli_adapters.hand_out("oasis", tmp_path)
-    cli_adapters.hand_out("oasis", tmp_path)
+    cli_models.hand_out("oasis", tmp_path)
+    cli_models.hand_out("oasis", tmp_path)
     (tmp_path / "oasis.py").write_text("mine")
     with pytest.raises(UsageError, match="differs; remove it"):
-        cli_adapters.hand_out("oasis", tmp_path)
+        cli_models.hand_out("oasis", tmp_path)
     assert (tmp_path / "oasis.py").read_text() == "mine"
 
 
 def test_unknown_names_suggest_and_the_command_lists(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'oasis'"):
-        cli_adapters.hand_out("oasys", tmp_path)
+        cli_models.hand_out("oasys", tmp_path)
     command = [sys.executable, "-m", "worldgauge.cli.main", "adapters", "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert json.loads(done.stdout)["adapters"] == cli_adapters.known()
+    assert json.loads(done.stdout)["adapters"] == cli_models.known_adapters()
     rows = subprocess.run([*command[:-1], "--csv"], capture_output=True, text=True).stdout
-    assert dict(list(csv.reader(io.StringIO(rows)))[1:]) == cli_adapters.known()
+    assert dict(list(csv.reader(io.StringIO(rows)))[1:]) == cli_models.known_adapters()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Annotated
 
@@ -54,17 +55,48 @@ def adapters(
     csv: Csv = False,
 ) -> None:
     """List or copy adapters: single files that serve published models from their own environments."""
-    from worldgauge.cli import adapters as cli_adapters
     from worldgauge.cli import show
     from worldgauge.terminal.output import form_of
 
     form = form_of(json, csv)
     if name is None:
-        show.adapters(cli_adapters.known(), form)
+        show.adapters(known_adapters(), form)
     elif csv:
         raise UsageError("--csv is for the list: leave NAME out, or give --json")
     else:
-        show.handed_out(cli_adapters.hand_out(name, out), json)
+        show.handed_out(hand_out(name, out), json)
+
+
+def adapter_files() -> dict[str, Path]:
+    """All adapters by name. Nothing is imported, since their dependencies are not installed here."""
+    package = Path(__file__).parents[1]
+    # In the package as it is installed, or beside `src` where it is not.
+    folder = next(there for there in (package / "adapters", package.parents[1] / "adapters") if there.is_dir())
+    return {path.stem: path for path in sorted(folder.glob("*.py"))}
+
+
+def known_adapters() -> dict[str, str]:
+    """First line of every adapter, by name."""
+    docs = {name: ast.get_docstring(ast.parse(path.read_text("utf-8"))) for name, path in adapter_files().items()}
+    return {name: (text or "").split("\n")[0] for name, text in docs.items()}
+
+
+def hand_out(name: str, folder: Path) -> list[Path]:
+    """Copy an adapter, and the file that serves it, into a folder."""
+    import worldgauge_serve
+    from worldgauge.engine.store import atomic_write
+
+    if name not in adapter_files():
+        raise UnknownNameError("adapter", name, adapter_files())
+    sources = [adapter_files()[name], Path(worldgauge_serve.__file__)]
+    copies = [folder / source.name for source in sources]
+    for source, copy in zip(sources, copies, strict=True):
+        if copy.exists() and copy.read_bytes() != source.read_bytes():
+            raise UsageError(f"{copy} is there already and differs; remove it, or choose another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    for source, copy in zip(sources, copies, strict=True):
+        atomic_write(copy, source.read_text("utf-8"))
+    return copies
 
 
 def list_(
