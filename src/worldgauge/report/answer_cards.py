@@ -21,7 +21,8 @@ from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import AnswerCard, AnswerView, Record, Task
 from worldgauge.report.curves import SeriesStyle
 from worldgauge.report.evidence import Evidence
-from worldgauge.worlds.blocks.mesh import UNITS, Mesh
+from worldgauge.worlds.blocks.fittings import UNITS
+from worldgauge.worlds.blocks.mesh import Mesh
 
 SHOWN_PX, PLATE_PX = 560, 320
 """Longest sides of what was shown with a task, and of an answer's picture."""
