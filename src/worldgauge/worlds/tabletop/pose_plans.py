@@ -302,18 +302,6 @@ def from_actions(actions: Actions) -> FloatArray:
     return np.column_stack([values[:, :3], _from_angles(np.degrees(values[:, 3:6])), values[:, 6]])
 
 
-def pose_channels(poses: ArrayLike) -> FloatArray:
-    """What the post-trained manipulation model is given of poses (n, 8): (n, 10) in radians.
-
-    Places of the workspace between -2 pi and 2 pi, the first two columns of the rotation matrix between -pi and pi, one
-    after the other, and the gripper between -pi and pi.
-    """
-    known = _poses(poses)
-    places = ((known[:, :3] - WORKSPACE_LOW_M) / (POSITION_BINS * BIN_M) * 4 - 2) * np.pi
-    columns = _matrix(known[:, 3:7])[:, :, :2].transpose(0, 2, 1).reshape(-1, 6) * np.pi
-    return np.column_stack([places, columns, (2 * known[:, 7] - 1) * np.pi])
-
-
 def slerp(one: ArrayLike, other: ArrayLike, share: ArrayLike) -> FloatArray:
     """Interpolate rotations on the shortest way, as quaternions qx, qy, qz, qw.
 
