@@ -1,6 +1,6 @@
 """Options of MIND: what is refused, and what parity means."""
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ from worldgauge.suites.mind.suite import Mind
 
 
 def test_defaults_are_right_not_released() -> None:
-    settings = Settings.of({}).as_dict()
+    settings = asdict(Settings.of({}))
     assert all(settings[name] != value for name, value in RELEASED.items())
     assert settings["parity"] is None
 
 
 def test_parity_sets_every_switch_at_once() -> None:
-    settings = Settings.of({"parity": "released"}).as_dict()
+    settings = asdict(Settings.of({"parity": "released"}))
     assert {name: settings[name] for name in RELEASED} == RELEASED
     assert Settings.of({"parity": "released", "window": "released"}).window == "released"
 

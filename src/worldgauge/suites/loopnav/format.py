@@ -234,13 +234,9 @@ class Trajectory:
     """One recorded loop on disk.
 
     Attributes:
-        id: type/location/range/stamp.
         video: The video file; may be missing when `invalid` says so.
         records: The JSON file; may be missing when `invalid` says so.
-        type: Form of the loop.
-        location: Name of the place.
         radius: Range in blocks.
-        n_frames: Number of records.
         return_index: First frame of the way back by the released rule.
         exact_return_index: First frame of the way back by changes of the goal.
         first_return_index: First frame of the first way back, of walks of several laps.
@@ -444,7 +440,9 @@ def _scan(root: Path) -> Iterator[_Pair]:
     for kind in TYPES:
         for outer in _folders(base / kind):
             for inner in _folders(outer):
-                place, radius = (inner.name, outer.name) if _is_range_first(outer, inner) else (outer.name, inner.name)
+                place, radius = (outer.name, inner.name)
+                if outer.name.isdigit() and not inner.name.isdigit():
+                    place, radius = radius, place
                 if not (radius.isascii() and radius.isdigit() and len(radius) <= 6):
                     raise DataError(f"{inner}: expected a range in blocks as folder name, such as 15, got '{radius}'")
                 location = check_name(place, str(inner))
@@ -453,10 +451,6 @@ def _scan(root: Path) -> Iterator[_Pair]:
 
 def _base(root: Path) -> Path:
     return root if any((root / kind).is_dir() for kind in TYPES) else root / "test_data"
-
-
-def _is_range_first(outer: Path, inner: Path) -> bool:
-    return outer.name.isdigit() and not inner.name.isdigit()
 
 
 def _folders(path: Path) -> list[Path]:

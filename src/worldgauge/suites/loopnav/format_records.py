@@ -39,8 +39,6 @@ class Goal(NamedTuple):
     """Where the planner is heading, in blocks. The paper has neither y nor range_sq.
 
     Attributes:
-        x: Game frame.
-        z: Game frame.
         y: Game frame; the goal is exact where it is given.
         range_sq: Squared distance, blocks; the goal only has to be near where it is given.
     """
@@ -57,20 +55,12 @@ class Record:
 
     Attributes:
         x: Feet, blocks, game frame; likewise y and z.
-        y: Up.
-        z: See `x`.
         yaw_raw: Radians as stored, not wrapped.
         pitch: Radians, up positive.
         forward: Key that acts on the next frame.
         jump: Key that acts on the next frame.
         camera: (dyaw, dpitch) in radians that led to this frame.
-        held: Other keys that are down.
         goal: Where the planner is heading; None where absent.
-        frame_count: As stored; None where absent.
-        location: Of extra_info; None where absent.
-        type: Of extra_info; None where absent.
-        radius: Of extra_info; None where absent.
-        seed: Of extra_info; None where absent.
     """
 
     x: float
@@ -335,11 +325,9 @@ class Measures:
     """Numbers of one trajectory, in metres (blocks) and radians.
 
     Attributes:
-        path_length: Planar, whole walk.
         enclosed_area: Square metres; only for ABA with a way back, else None.
         normalised_deviation: Area over half the path length; only for ABA with a way back, else None.
         look_around: Heading arc covered before the first step.
-        max_camera: Largest camera step in one tick.
         camera_mismatch: Largest difference between a change of yaw and the camera value of that record.
         exclusive_violations: Frames that turn and hold a key.
         yaw_agreement: Mean cosine between motion and heading; None when nothing moved.

@@ -56,11 +56,7 @@ class Terrain(NamedTuple):
     Attributes:
         clearance: (X, Y) float32 metres, of a floor's cells.
         ground: (X, Y) float32 metres, its smoothed height.
-        origin: As the floor's.
-        cell_m: As the floor's.
-        arm: Whether the camera is on one.
         cells: (X, Y, Z) uint8: 2 where nothing may stand before the camera, 1 where it may, but not right before it.
-        cells_at: Corner of `cells`.
     """
 
     clearance: NDArray[np.float32]
@@ -407,8 +403,6 @@ class PolicyWeights(NamedTuple):
         facing: Per radian away from where the way leads.
         seen: For a phase that shows only what was seen before.
         steep: Per radian of pitch off the level.
-        stares: For facing a wall.
-        chance: Scale of the noise.
     """
 
     progress: float = 3.0

@@ -73,11 +73,7 @@ class KeyWalk:
         yaw: (T,) of the camera.
         pitch: (T,) of the camera.
         heading: (T,) direction that the body faces.
-        perspective: First or third person.
-        space: What the keys do.
-        mark_time: First frame to predict.
         seen: Share of the frames from mark_time on whose view was seen before it.
-        discards: Why earlier tries were discarded.
     """
 
     keys: Keys
@@ -117,11 +113,7 @@ class KeyWalk:
 
 
 class KeyWalkFailedError(WorldError):
-    """No try led to a walk.
-
-    Attributes:
-        reasons: Why each try was discarded.
-    """
+    """No try led to a walk."""
 
     def __init__(self, message: str, reasons: Sequence[str]) -> None:
         super().__init__(message)

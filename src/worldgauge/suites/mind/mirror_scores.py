@@ -122,9 +122,7 @@ class SceneLpips(NamedTuple):
     """LPIPS of the pairs of a path out and back.
 
     Attributes:
-        distances: One per pair.
         reason: Why there are none; None where there are.
-        facts: The network they come from.
     """
 
     distances: SceneDistances = SceneDistances((), ())

@@ -38,7 +38,6 @@ class ClipQuestion:
     """What is asked about one clip.
 
     Attributes:
-        episode: The recording.
         context_end: Frames [0, context_end) of the episode may be seen.
         actions: One row per frame that is asked for.
         poses: (n, 4, 4) of those frames; of a mirrored path those of its reference simulator.

@@ -36,7 +36,6 @@ class PlannedPath:
 
     Attributes:
         poses: (n, 4, 4) camera-to-world, frame k at (k + 1) / fps seconds after the current frame.
-        planner: Name of the planner.
     """
 
     poses: FloatArray

@@ -324,7 +324,6 @@ class DrivenPath:
 
     Attributes:
         xy: (n, 2) metres, where the robot was at the times asked for.
-        contact: Whether it was stopped.
     """
 
     xy: FloatArray

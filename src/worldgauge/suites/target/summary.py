@@ -228,11 +228,8 @@ class ScenarioOutcome(NamedTuple):
     """One scenario of one row.
 
     Attributes:
-        task: Id of the task.
-        group: Its group.
         values: By field of `PathScores`; None without a path.
         failed: Whether it counts as failed in `all`.
-        why: Why it failed.
     """
 
     task: str
@@ -251,9 +248,7 @@ class SubjectOutcomes(NamedTuple):
     """One row of every table: what became of each scenario, under one profile.
 
     Attributes:
-        label: Name of the row.
         kind: Whether it is a subject or a reference.
-        lines: One per scenario.
     """
 
     label: str

@@ -419,16 +419,8 @@ class TargetWalk:
 
     Attributes:
         poses: (T, 4, 4) camera-to-world.
-        history_rows: Rows before the current one.
         dt: Seconds per row.
-        target: Where it leads.
-        explicit: Sentence that names the target.
-        implicit: Sentence that describes it.
         label: Which of the two the scenario uses.
-        category: Category of the target.
-        place: Kind of place.
-        camera_height_m: Above the floor.
-        discards: Why earlier tries were discarded.
     """
 
     poses: FloatArray
@@ -448,11 +440,7 @@ class TargetWalk:
 
 
 class TargetWalkFailedError(WorldError):
-    """No try led to a walk.
-
-    Attributes:
-        reasons: Why each try was discarded.
-    """
+    """No try led to a walk."""
 
     def __init__(self, message: str, reasons: Sequence[str]) -> None:
         super().__init__(message)

@@ -9,20 +9,10 @@ Example:
         episode = load(clip)  # unless clip.fault
 """
 
-from worldgauge.perception.colmap import ImageList, read_images_txt, write_images_txt
+from worldgauge.perception.colmap import read_images_txt, write_images_txt
 from worldgauge.suites.mind.actions import Perspective, space_of, steps_of
-from worldgauge.suites.mind.format.check import ClipStatistics, PartStatistics, check
-from worldgauge.suites.mind.format.files import (
-    FPS,
-    MIRROR_NUMBERS,
-    PARTS,
-    PERSPECTIVES,
-    SHARED_SPACE,
-    MindClip,
-    Part,
-    our_pose,
-    ue_pose,
-)
+from worldgauge.suites.mind.format.check import ClipStatistics, check
+from worldgauge.suites.mind.format.files import FPS, MIRROR_NUMBERS, PERSPECTIVES, SHARED_SPACE, MindClip, Part
 from worldgauge.suites.mind.format.read import (
     absent,
     discover,
@@ -48,14 +38,11 @@ from worldgauge.suites.mind.format.write import (
 __all__ = [
     "FPS",
     "MIRROR_NUMBERS",
-    "PARTS",
     "PERSPECTIVES",
     "SHARED_SPACE",
     "ClipStatistics",
-    "ImageList",
     "MindClip",
     "Part",
-    "PartStatistics",
     "Perspective",
     "absent",
     "check",
@@ -67,7 +54,6 @@ __all__ = [
     "mirror_actions",
     "mirror_folders",
     "mirror_keys",
-    "our_pose",
     "read_images_txt",
     "space_of",
     "steps_of",
@@ -75,7 +61,6 @@ __all__ = [
     "submissions",
     "submitted_path",
     "submitted_paths",
-    "ue_pose",
     "video_path",
     "write_clip",
     "write_images_txt",

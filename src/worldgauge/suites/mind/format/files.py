@@ -141,28 +141,17 @@ class MindClip:
     """A recorded clip, or a start image with one of the out-and-back paths.
 
     Attributes:
-        id: Such as "1st_data/mem_test/data-25" or "1st_data/mirror_test/data-3/path-7".
         folder: Holds its files; all mirror tasks share one folder.
-        perspective: First or third person.
-        part: Part of the data.
         name: Name of the clip's folder, or stem of the start image.
         fault: Why it cannot be used; it is then listed and fails. Else None.
-        warnings: Noteworthy facts; the clip is usable.
-        mark_time: First frame to predict.
         frames: Rows of data that have a frame.
         total_time: Frames of the clip as its file states, else its rows.
-        space: What the keys do.
         space_known: False where `space` is not stored and was read off the name, or is the shared one.
         family: Family of the world; "unknown" where it is not stored.
         world: The world it shows; only for data collected here, else None.
         camera: Its camera; only for data collected here, else None.
-        path: Name of a mirror path.
-        number: Number of a mirror path.
         records: The action file; None where a mirror path has none (missing, or taken from its definition).
-        video: Video of a recorded clip.
-        image: Start image of a mirror task.
         sidecar: File with what an embedded world adds.
-        caption: File of the caption, if any.
     """
 
     id: str
@@ -243,15 +232,11 @@ class ActionFile(NamedTuple):
     """One action file of N rows; row t led to frame t.
 
     Attributes:
-        mark_time: As stored; None where absent.
-        total_time: As stored; None where absent.
         keys: (N, 4) uint8 codes in the columns of `KEYS`.
         actor_pos: (N, 3) float64, centimetres, engine's frame; None where absent, as for the next three.
         actor_rpy: (N, 3) float64, degrees: roll, pitch, yaw.
         camera_pos: (N, 3) float64, centimetres.
         camera_rpy: (N, 3) float64, degrees: roll, pitch, yaw.
-        caption: "" where there is none.
-        warnings: Noteworthy facts; the file is usable.
     """
 
     mark_time: int | None
@@ -429,11 +414,6 @@ class SideCar(NamedTuple):
     """World, camera and keys of a clip or a start image.
 
     Attributes:
-        world: The world it shows.
-        camera: The camera that took it.
-        family: Family of the world.
-        space: What the keys do.
-        perspective: Perspective of the clip.
         facts: Plain JSON values, such as the seed of the walk.
         pose: Camera-to-world (4, 4) of a start image; None for clips, whose poses are in the action file.
     """

@@ -273,7 +273,10 @@ def labels_of(keys: ArrayLike) -> list[str]:
     if len(wrong):
         row, column = wrong[0]
         raise ShapeError(f"row {row}: '{('ws', 'ad', 'ud', 'lr')[column]}' is {codes[row, column]}; one of 0, 1, 2")
-    return [_label(row) for row in codes.astype(int).tolist()]
+    return [
+        "+".join(names[code - 1] for names, code in zip(_NAMES, row, strict=True) if code) or NO_OP
+        for row in codes.astype(int).tolist()
+    ]
 
 
 def group_of(label: str, rule: GroupRule = "keys") -> str:
@@ -288,10 +291,6 @@ def group_of(label: str, rule: GroupRule = "keys") -> str:
     if not parts:
         return "no_op"
     return "translation" if parts <= _WALK else "rotation" if parts <= _LOOK else "combined"
-
-
-def _label(codes: list[int]) -> str:
-    return "+".join(names[code - 1] for names, code in zip(_NAMES, codes, strict=True) if code) or NO_OP
 
 
 LEAST_MOVE_M = 1e-3

@@ -434,7 +434,6 @@ class Path2D(NamedTuple):
     Attributes:
         xy: (T, 2) float64 metres, without the rows that have a gap.
         kept: (T,) their row numbers in the file.
-        n_rows: Rows of the file.
     """
 
     xy: FloatArray
@@ -446,17 +445,9 @@ class SideCar(NamedTuple):
     """What an embedded world adds to the published files.
 
     Attributes:
-        world: The world.
-        camera: The camera.
         poses: (T, 4, 4) camera-to-world of every row.
-        history_rows: Rows before the current frame.
         dt: Seconds per row.
         target: The target, if it is one landmark.
-        wordings: Sentences by label.
-        label: Which of them is used.
-        category: Category of the target.
-        split: Split of the data.
-        place: Kind of place.
     """
 
     world: WorldFacts

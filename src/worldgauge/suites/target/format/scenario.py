@@ -43,13 +43,9 @@ class Scenario:
     """A walk towards a named target.
 
     Attributes:
-        id: Name of its folder.
         scene: The recording it is a part of.
-        folder: Its folder.
         target_text: The sentence that the model is given.
-        label: Whether the sentence names the target.
         category: Category of the target; "unknown" where it is not stored.
-        split: Split of the data.
         horizon_s: Seconds from the current frame to the end.
         first_frame: The real frame that gives a decoder its scale.
         current_frame: The frame that a model is given.
@@ -59,16 +55,11 @@ class Scenario:
         anchor_distance_m: Metres in the plane between first_frame and current_frame; NaN where `fault` is about it.
         video: Real frames; row 0 of the path is its frame `first_video_frame`.
         world: The world; embedded worlds only, as for the next four.
-        camera: The camera.
         poses: (T, 4, 4) in the world frame.
-        target: The target.
-        wordings: Sentences by label.
         metadata: The published file, that of the horizon where there is one.
-        warnings: Noteworthy facts; the scenario is usable.
         fault: Why it cannot be used; it is then listed and fails.
         unasked: Why no model can be asked; finished videos are scored all the same.
         history_s: Seconds from first_frame to current_frame.
-        first_video_frame: See `video`.
         compat: Whether it was read as the release reads it.
     """
 
@@ -299,8 +290,6 @@ class Matched:
     """Videos of one model matched with the scenarios.
 
     Attributes:
-        videos: File by scenario.
-        without_video: Scenarios that have none.
         without_scenario: Names of videos that match no scenario.
     """
 

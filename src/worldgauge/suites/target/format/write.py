@@ -37,12 +37,7 @@ class Segment:
     Attributes:
         positions: (T, 3) metres, in a frame with z up.
         quaternions: (T, 4) x, y, z, w of the body (x ahead, y left, z up).
-        history_rows: Rows before the current frame.
-        caption: The sentence.
-        scene: Recording it comes from.
-        first_row: Its first row in that recording.
         dt: Seconds per row.
-        metadata: More keys of the metadata file.
         sidecar: Content of the world file; None where there is none.
     """
 
