@@ -31,7 +31,7 @@ from worldgauge_train.training.recipe import told
 from worldgauge_train.training.rollouts import FILMS, SEED, write_film
 from worldgauge_train.training.state import TrainingState, begin_state, claimed
 from worldgauge_train.training.stepping import Asked as AskedModule
-from worldgauge_train.training.stepping import Hooks, Precision, Stepping, go_on
+from worldgauge_train.training.stepping import Hooks, Learned, Precision, Stepping, go_on
 from worldgauge_train.training.team import Team
 from worldgauge_train.training.validation import Asked, Validation
 
@@ -54,7 +54,7 @@ class Shown(NamedTuple):
 
 
 @dataclass
-class Adapting:
+class Adapting(Learned):
     """What is learned of a brought pipeline, for `stepping`.
 
     Attributes:
@@ -76,21 +76,6 @@ class Adapting:
         rows = window.rows.to(device) if self.adapter.shape.columns else None
         with self.adapter.telling(rows):
             return self.brought.losses(pixels, window.prompts, self.recipe.shift, generator)
-
-    def before_step(self, step: int) -> None:
-        """Nothing is done before."""
-
-    def is_watched(self, step: int) -> bool:
-        """All losses are of one series."""
-        return True
-
-    def updates(self, step: int) -> int | None:
-        """Every step is one; see `stepping.Learned`."""
-        return step
-
-    def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
-        """Nothing ends it early."""
-        return None
 
     def share(self, step: int, spent: float) -> float:
         """Share of the learning rate; see `stepping.Learned`."""

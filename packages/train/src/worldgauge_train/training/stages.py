@@ -28,7 +28,7 @@ from worldgauge_train.nets.architectures import (
 from worldgauge_train.nets.checkpoint import load_tensors, save_tensors
 from worldgauge_train.nets.codecs import Codec
 from worldgauge_train.training.recipe import Recipe, told
-from worldgauge_train.training.stepping import late_share
+from worldgauge_train.training.stepping import Learned
 from worldgauge_train.training.team import gathered
 
 FIRST_WINDOW = 10**9
@@ -63,7 +63,7 @@ class Parent:
     terms: Sequence[str] = ()
 
 
-class Stage:
+class Stage(Learned):
     """A stage. It sets up what it needs, gives a loss for each step, and says what is kept.
 
     Args:
@@ -81,6 +81,7 @@ class Stage:
         scales: Learning rates of those of them that are trained, as shares of the recipe's.
     """
 
+    recipe: Recipe
     after: ClassVar[tuple[str, ...]] = ()
     begins: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
@@ -111,25 +112,6 @@ class Stage:
         guess, wanted, t = self.net.supervised(window, self.noising, self.recipe.own, generator)
         self.drawn_at = t
         return level_loss(guess, wanted, t)
-
-    def before_step(self, step: int) -> None:
-        """What is done once before the losses of a step, outside of all gradients."""
-
-    def is_watched(self, step: int) -> bool:
-        """Whether the loss of a step belongs to the series whose sudden rise means that the step is left out."""
-        return True
-
-    def updates(self, step: int) -> int | None:
-        """Updates of what is kept before a step."""
-        return step
-
-    def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
-        """Look at what came of it after a step."""
-        return None
-
-    def share(self, step: int, spent: float) -> float:
-        """Share of the learning rate."""
-        return late_share(step, self.recipe.steps, self.recipe.warm_up, spent)
 
     def kept(self, average: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Weights for the checkpoint."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,32 +26,39 @@ LOG_EVERY = 10
 _TOO_MUCH, _REMEMBERED, _MOST_SKIPPED = 10.0, 101, 10
 
 
-class Learned(Protocol):
-    """What is learned: a stage, or the adapter of a brought pipeline."""
+class Learned:
+    """What is learned: a stage, or the adapter of a brought pipeline.
 
-    drawn_at: Tensor | None
+    Attributes:
+        recipe: Says steps, batch, parts, learning rate and the like, and the `length` of a window.
+        drawn_at: Levels of the latest losses, where each loss has one.
+    """
 
-    @property
-    def recipe(self) -> Any:
-        """Says steps, batch, parts, learning rate and the like, and the `length` of a window."""
+    recipe: Any
+    drawn_at: Tensor | None = None
 
     def losses(self, window: Any, step: int, generator: torch.Generator) -> Tensor:
         """Losses of a step."""
+        raise NotImplementedError
 
     def before_step(self, step: int) -> None:
-        """What is done once before the losses of a step."""
+        """What is done once before the losses of a step, outside of all gradients."""
 
     def is_watched(self, step: int) -> bool:
-        """Whether the loss of a step belongs to the series whose sudden rise means that it is left out."""
+        """Whether the loss of a step belongs to the series whose sudden rise means that the step is left out."""
+        return True
 
     def updates(self, step: int) -> int | None:
         """Updates of what is kept before a step; None where the step does not update it, but something beside it."""
+        return step
 
     def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
         """Why training must stop."""
+        return None
 
     def share(self, step: int, spent: float) -> float:
         """Share of the learning rate."""
+        return late_share(step, self.recipe.steps, self.recipe.warm_up, spent)
 
 
 class Asked(nn.Module):  # type: ignore[misc, unused-ignore]
