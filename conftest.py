@@ -40,7 +40,7 @@ LONGEST = (
     "cli/test_main.py",
     "test_tutorial.py",
     "test_conformance.py",
-    "tools/check_model/test_checks.py",
+    "tools/test_check_model.py",
     "report/test_browser.py",
     "engine/workers",
     "serving",

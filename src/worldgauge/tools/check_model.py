@@ -614,8 +614,7 @@ def load_model_job(*, text: str, suite: str | None, progress: Progress) -> tuple
 
 def run_check_job(*, text: str, suite: str, check: str, progress: Progress) -> dict[str, Any]:
     """Run one check on a model, as a job of the pool."""
-    model = cast("WorldModel", resolve_cached(text).model)
-    trial = Trial(model, *_questions_of(suite, model.spec))
+    trial = _trial(text, suite)
     if isinstance(trial.model, RemoteModel):
         trial.model.on_wait = partial(progress, 0, 0)
         trial.model.exact = False  # so that every fault of its frames is seen here, and not the first on arrival
@@ -624,6 +623,11 @@ def run_check_job(*, text: str, suite: str, check: str, progress: Progress) -> d
 
 
 @lru_cache(maxsize=1)
+def _trial(text: str, suite: str) -> Trial:
+    model = cast("WorldModel", resolve_cached(text).model)
+    return Trial(model, *_questions_of(suite, model.spec))
+
+
 def _questions_of(suite: str | None, spec: ModelSpec | None) -> tuple[str, TrialQuestions]:
     """Name and questions of a suite, or of the one that is asked by default, or else of one that suits the model."""
     found = trial_questions()
