@@ -14,7 +14,7 @@ from worldgauge.terminal.options import FAILED, Csv, Json
 
 KINDS = {
     "suites": "suites",
-    "collections": "engine.collection.collection",
+    "collections": "engine.collection",
     "models": "models",
     "agents": "core.agent",
     "metrics": "metrics",
