@@ -188,7 +188,6 @@ def material(name: str, states: Mapping[str, Any] | None = None) -> str:
     """Text of a material: its name without the game's namespace, then its states sorted by key.
 
     Args:
-        name: Name of the block.
         states: Values of its states. Booleans become true and false; None leaves a state out.
     """
     plain = name.strip().lower().removeprefix("minecraft:")
@@ -226,9 +225,6 @@ def difficulty_factor(blocks: int | None, size: Sequence[int | None]) -> float |
     """log10(N + N H + W H D) - 0.4, to one decimal (section 3.4).
 
     The paper prints the natural logarithm, but only the decimal one of its code fits its tiers.
-
-    Args:
-        blocks: N, number of blocks.
 
     Returns:
         The factor. None when a number is missing or the logarithm is undefined.

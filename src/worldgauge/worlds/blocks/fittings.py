@@ -92,7 +92,6 @@ def cross(low: int, high: int, *, wide: int = 14, paint: str | None = None) -> S
     """Make two upright quads through the middle of the cell at 45 degrees.
 
     Args:
-        low: Lower end, sixteenths of a cell.
         paint: Name of the colour; None for the block's own.
     """
     a, b = 8 - wide // 2, 8 + wide // 2
@@ -109,7 +108,6 @@ def flat(height: int, low: int = 0, high: int = 16, paint: str | None = None) ->
     """Make one level quad.
 
     Args:
-        height: Sixteenths of a cell.
         paint: Name of the colour; None for the block's own.
     """
     corners = ((low, height, low), (low, height, high), (high, height, high), (high, height, low))
@@ -127,11 +125,7 @@ def _box(*sides: int) -> Box:
 
 
 def squares_of(box: Box, side: int) -> int:
-    """Return which of the 16 x 16 squares on a side of the cell a box covers.
-
-    Args:
-        box: x0, y0, z0, x1, y1, z1 in sixteenths of a cell.
-    """
+    """Return which of the 16 x 16 squares on a side of the cell a box covers."""
     axis, high = side // 2, side % 2 == 0
     if box[axis + 3 * high] != (UNITS if high else 0):
         return 0
@@ -155,11 +149,7 @@ _COMPASS = ("south", "west", "north", "east")
 
 
 def fitting_shape_of(name: str, states: States) -> Shape | None:
-    """Return the shape of a fitting, or None for other blocks.
-
-    Args:
-        name: Name of the block.
-    """
+    """Return the shape of a fitting, or None for other blocks."""
     if name in _BY_NAME:
         return _BY_NAME[name](name, states)
     for ending, draw in _BY_ENDING:
@@ -457,11 +447,7 @@ _SIDES = ("north", "east", "south", "west")
 
 
 def plant_shape_of(name: str, states: States) -> Shape | None:
-    """Return the shape of a plant, or None for other blocks.
-
-    Args:
-        name: Name of the block.
-    """
+    """Return the shape of a plant, or None for other blocks."""
     if name.startswith("potted_"):
         return _potted(name)
     if name in FLOWERS:

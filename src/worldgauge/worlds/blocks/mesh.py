@@ -53,7 +53,6 @@ def shape_of(name: str, states: States) -> Shape:
     """Shape of a block in given states.
 
     Args:
-        name: Name of the block. An unknown one is a full cube.
         states: Its states; missing ones have their default. `full=true` is our own state for a fluid below the same
             fluid.
     """

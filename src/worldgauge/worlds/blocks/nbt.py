@@ -170,12 +170,7 @@ def material_of(entry: Fields) -> str:
 
 
 def check_numbers(cells: NDArray[Any], count: int, fields: Fields, key: str) -> None:
-    """Check that all numbers of cells exist in a palette.
-
-    Args:
-        cells: The numbers.
-        fields: Compound of the cells, for messages.
-    """
+    """Check that all numbers of cells exist in a palette."""
     if cells.size and (cells.min() < 0 or cells.max() >= count):
         place = int(np.argmax((cells < 0) | (cells >= count)))
         raise fields.error(key, f"holds {cells.ravel()[place]} for cell {place}, but the palette has {count} entries")

@@ -100,10 +100,6 @@ def settled(cells: Cells, names: Sequence[str], finals: Iterable[Final]) -> tupl
 
     Args:
         cells: Numbers (height, depth, width) of `names`; changed in place.
-        names: Names of the blocks.
-
-    Returns:
-        Cells, names and warnings.
     """
     found = list(names)
     jigsaws = np.isin(cells, [number for number, name in enumerate(names) if base_name(name) == "jigsaw"])

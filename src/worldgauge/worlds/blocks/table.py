@@ -75,11 +75,7 @@ def complete(text: str) -> str:
 
 
 def boxes(name: str, states: dict[str, str]) -> tuple[Box, ...]:
-    """Return the collision boxes of a block.
-
-    Args:
-        name: Name of the block; an unknown one gives a full cube.
-    """
+    """Return the collision boxes of a block."""
     name = plain(name)
     if not known(name):
         return ((0, 0, 0, 16, 16, 16),)

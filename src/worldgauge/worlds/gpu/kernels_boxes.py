@@ -279,7 +279,6 @@ def cast(
     """Draw every pixel by its centre.
 
     Args:
-        cells: Boxes.
         poses: Camera-to-world poses (N, 4, 4), metres.
         face: Box and face that each pixel shows, to fill.
     """
@@ -324,7 +323,6 @@ def smooth(
     """Average the pixels whose neighbour shows another face with two rays beside their centre.
 
     Args:
-        cells: Boxes.
         poses: Camera-to-world poses (N, 4, 4), metres.
         seen: Arrays that `cast` has filled.
     """

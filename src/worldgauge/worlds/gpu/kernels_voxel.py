@@ -86,7 +86,6 @@ def cast(cells: Cells, tables: Tables, lens: Lens, poses: wp.array(dtype=wp.floa
     """Paint one pixel of one view.
 
     Args:
-        cells: The world.
         poses: Camera-to-world poses (N, 4, 4), metres.
     """
     i, v, u = wp.tid()

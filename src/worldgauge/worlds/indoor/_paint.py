@@ -496,7 +496,6 @@ def meet(cells, origin, rotation, rays, limit, depth, box, face):  # type: ignor
     met.
 
     Args:
-        cells: The boxes sorted into a grid of cells.
         origin: (3,) metres.
         rotation: (3, 3), camera to world.
         rays: Directions (N, 3) in the camera's frame.

@@ -102,7 +102,6 @@ class Boxes:
         """Shift one box, with its texture.
 
         Args:
-            row: Its index.
             offset: x, y, z in metres.
         """
         bounds = self.bounds.copy()
