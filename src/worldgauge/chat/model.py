@@ -1,4 +1,4 @@
-"""ChatModel: questions to an OpenAI-compatible endpoint; each attempt is counted, paid for and recorded."""
+"""Chat models: questions to an OpenAI-compatible endpoint, paid for and recorded; and one with a script of answers."""
 
 from __future__ import annotations
 

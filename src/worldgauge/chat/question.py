@@ -1,4 +1,4 @@
-"""Questions: messages, the form that the answer must have, and how it is sampled."""
+"""Questions: messages, pictures, the form that the answer must have, how it is sampled, and the request they make."""
 
 from __future__ import annotations
 

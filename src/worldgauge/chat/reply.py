@@ -1,4 +1,4 @@
-"""Replies: how a response is read and checked against the question."""
+"""Replies: how a response is read and checked against the question, and the errors of endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt: a request to the endpoint through the `openai` client, bounded in time and size."""
+"""Attempts: a request through the `openai` client, bounded in time, size and money, and recorded line by line."""
 
 from __future__ import annotations
 

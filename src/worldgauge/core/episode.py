@@ -1,4 +1,4 @@
-"""What a task gives to a model and what it hides: one recorded walk, the context, the goal."""
+"""What a task gives to a model and what it hides: one recorded walk, the context, the goal. Fields of JSON files."""
 
 from __future__ import annotations
 

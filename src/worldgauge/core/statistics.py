@@ -1,4 +1,4 @@
-"""Values grouped by cluster and stratum; their mean, its standard error and its interval."""
+"""Values grouped by cluster and stratum: means, rates and correlations with their standard errors and intervals."""
 
 from __future__ import annotations
 

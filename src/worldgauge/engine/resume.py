@@ -1,4 +1,4 @@
-"""Resume a run: compare every task with the journal and the files to see what is left to do."""
+"""Resume a run: what identifies a task and a model, and what is left to do by the journal and the files."""
 
 from __future__ import annotations
 

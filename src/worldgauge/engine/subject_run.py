@@ -1,4 +1,4 @@
-"""The run of one subject: its folder, its journal, the remaining tasks, and how each of them ends."""
+"""The run of one subject: its folder, its remaining tasks, how one is performed and scored, and how each ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model whose gains, signs and delay are undone, by what it is sent."""
+"""The file of a calibration, and a model whose gains, signs and delay are undone, by what it is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One model server over HTTP: frames are read from the connection directly into arrays."""
+"""Model servers over HTTP, also several at once: frames are read from the connection directly into arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask a world model for a rollout: prepare the context in the form that it takes, and keep its answer."""
+"""Ask a world model for a rollout: the context and the frame rate in the form that it takes, and its answer."""
 
 from __future__ import annotations
 

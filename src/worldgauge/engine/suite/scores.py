@@ -1,4 +1,4 @@
-"""Make scores from records, and select the scores of one subject for tables. Units come from the metrics."""
+"""Scores of records, also by the metrics of the user, and their tables. Units come from the metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker process: takes jobs as JSON lines on stdin, answers as JSON lines. Started by `engine.workers.local`."""
+"""A worker process: JSON lines of jobs on stdin, of answers on stdout; and `LocalWorker`, which starts one here."""
 
 from __future__ import annotations
 
@@ -157,10 +157,6 @@ def _end_others() -> None:
     """End all processes that this process has started and that still run; only where it leads a session of its own."""
     if os.getsid(0) == os.getpid():
         end_session(os.getpid())
-
-
-if __name__ == "__main__":
-    serve()
 
 
 MAX_LOG_BYTES = 10_000_000
@@ -340,3 +336,7 @@ def _one_thread() -> dict[str, str]:
     """
     before = {name: os.environ.get(name) for name in THREAD_LIMITS}
     return {**dict.fromkeys(THREAD_LIMITS, "1"), OUTER_VARIABLE: json.dumps(before)}
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,4 +1,4 @@
-"""References without any model of the world: `freeze`, `replay`, `mean`, `noise`, `none`."""
+"""References without any model of the world: `freeze`, `replay`, `mean`, `noise`, `none`; and `hedge`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which frames of a video a decoder looks at, at what size, and whether the camera moves between them."""
+"""Which frames of a video a decoder looks at, at what size, whether the camera moves, and which paths are refused."""
 
 from __future__ import annotations
 

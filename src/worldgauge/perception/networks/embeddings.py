@@ -1,4 +1,4 @@
-"""The image half of CLIP ViT-L/14 and LAION's linear head on it, which give the aesthetic score."""
+"""Embeddings of frames: CLIP ViT-L/14 with the head of LAION for the aesthetic score, and DINO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SAM 2: what a box in the first frame holds, followed through a clip; and what boxes hold in a single frame.
+"""Things in frames: SAM 2 from boxes, also through a clip; SAM 3 and Grounding DINO from names.
 
     masks = open_network("sam2").track(frames, box)
 
