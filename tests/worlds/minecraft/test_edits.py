@@ -14,8 +14,7 @@ from worldgauge.core.errors import DataError, UsageError, WorldError
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.minecraft.building import blueprint_of, build_saved
 from worldgauge.worlds.minecraft.cells import AIR, Cells
-from worldgauge.worlds.minecraft.edits import put_cells, version_of
-from worldgauge.worlds.minecraft.regions import read_cells, write_world
+from worldgauge.worlds.minecraft.regions import put_cells, read_cells, version_of, write_world
 
 nbtlib = pytest.importorskip("nbtlib")
 

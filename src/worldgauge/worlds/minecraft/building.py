@@ -21,8 +21,7 @@ from worldgauge.core.errors import WorldError
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, Blueprint, base_name, first_seen, material, states_of
 from worldgauge.worlds.minecraft.bridge import BridgeError
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
-from worldgauge.worlds.minecraft.edits import put_cells, version_of
-from worldgauge.worlds.minecraft.regions import Box, Corner, check_box, demand_inside, read_cells
+from worldgauge.worlds.minecraft.regions import Box, Corner, check_box, demand_inside, put_cells, read_cells, version_of
 from worldgauge.worlds.minecraft.versions import current, full_states, spelled
 
 MOST_FILLED = 32_768

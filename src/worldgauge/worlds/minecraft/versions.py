@@ -84,7 +84,7 @@ def current(text: str, data_version: int | None = None) -> str:
 
 
 def spelled(text: str, version: str) -> str:
-    """Translate a block state to the names of a version. What 1.16 cannot express is left out where it is the default."""
+    """Translate a block state to the names of a version. Defaults that 1.16 cannot express are left out."""
     if version not in VERSIONS:
         return text
     name, said = split_state(current(text))

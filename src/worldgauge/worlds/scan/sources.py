@@ -79,7 +79,7 @@ class SceneFiles:
 
 
 def sources() -> dict[str, Source]:
-    """All registered folders by name: those of `worldgauge world add`, then those of WORLDGAUGE_SCENES (NAME=DIR:...)."""
+    """Registered folders by name: those of `worldgauge world add`, then those of WORLDGAUGE_SCENES (NAME=DIR:...)."""
     found = {EXAMPLE: Source(EXAMPLE, Path(__file__).parent / "examples", "files", "y")}
     found |= _listed()
     for entry in os.environ.get("WORLDGAUGE_SCENES", "").split(os.pathsep):
