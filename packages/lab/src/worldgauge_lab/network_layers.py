@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from worldgauge.suites.closedloop.home_strips import Array, Strip, Weights
 
+S = TypeVar("S", bound=Iterable[Any])
 CONTRAST, OFFSET, NOISE = 0.1, 0.1, 0.12
 """Most that training changes a strip by, of values in [-1, 1]: the gain, the level, the deviation of noise."""
 
@@ -89,3 +92,28 @@ class Adam:
             size = np.sqrt(self._square[name] / (1 - 0.99**self._step)) + 1e-7
             moved = array - rate * self._mean[name] / (1 - 0.9**self._step) / size
             self.weights[name] = moved.astype(np.float32)
+
+
+def fitted(
+    initial: Callable[[np.random.Generator], Weights],
+    samples: Sequence[S],
+    epochs: int,
+    gradients: Callable[[Weights, S, np.random.Generator], Weights],
+    progress: Callable[[int], None] = lambda done: None,
+) -> Weights:
+    """Fit a network to samples, a home at a time."""
+    rng = np.random.default_rng(0)
+    fit = Adam(initial(rng), epochs * len(samples))
+    order = (int(index) for _ in range(epochs) for index in rng.permutation(len(samples)))
+    for step, index in enumerate(order, 1):
+        fit.step(gradients(fit.weights, samples[index], rng))
+        progress(step)
+    return fit.weights
+
+
+def digest_of_samples(samples: Sequence[Iterable[Any]]) -> str:
+    """SHA-256 over the arrays of samples."""
+    found = hashlib.sha256()
+    for array in (array for one in samples for array in one):
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()

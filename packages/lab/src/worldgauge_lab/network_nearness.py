@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -30,7 +29,14 @@ from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import scene_seed
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Stance
-from worldgauge_lab.network_layers import Adam, as_imagined, initial_weights, through_dense, through_patches
+from worldgauge_lab.network_layers import (
+    as_imagined,
+    digest_of_samples,
+    fitted,
+    initial_weights,
+    through_dense,
+    through_patches,
+)
 
 PANORAMAS, VIEWS = 6, 64
 """Of each home."""
@@ -98,13 +104,13 @@ def train(
     total = homes + held_out + homes * epochs
     learned = [_drawn("train", number, progress, total, number) for number in range(homes)]
     held = [_drawn("val", number, progress, total, homes + number) for number in range(held_out)]
-    weights = _fitted(learned, epochs, lambda done: progress(homes + held_out + done, total))
+    weights = fitted(initial, learned, epochs, _gradients, lambda done: progress(homes + held_out + done, total))
     return Nearness(
         weights,
         {
             "version": VERSION,
-            "trained_on": {"homes": homes, "epochs": epochs, "digest": _digest(learned)},
-            "validated_on": {"homes": held_out, "digest": _digest(held)},
+            "trained_on": {"homes": homes, "epochs": epochs, "digest": digest_of_samples(learned)},
+            "validated_on": {"homes": held_out, "digest": digest_of_samples(held)},
             **quality(weights, held),
         },
     )
@@ -148,15 +154,8 @@ def _drawn(split: str, number: int, progress: Callable[[int, int], None], total:
     return made
 
 
-def _fitted(samples: Sequence[Sample], epochs: int, progress: Callable[[int], None]) -> Weights:
-    rng = np.random.default_rng(0)
-    total = epochs * len(samples)
-    fit = Adam(initial(rng), total)
-    order = (int(index) for _ in range(epochs) for index in rng.permutation(len(samples)))
-    for step, index in enumerate(order, 1):
-        fit.step(loss_and_gradients(fit.weights, _varied(samples[index], rng))[1])
-        progress(step)
-    return fit.weights
+def _gradients(weights: Weights, one: Sample, rng: np.random.Generator) -> Weights:
+    return loss_and_gradients(weights, _varied(one, rng))[1]
 
 
 def initial(rng: np.random.Generator) -> dict[str, Array]:
@@ -231,10 +230,3 @@ def _rank_correlation(one: FloatArray, other: FloatArray) -> float:
 
 def _mean(values: Sequence[float]) -> float:
     return round(float(np.nanmean(values)), 4)
-
-
-def _digest(samples: Sequence[Sample]) -> str:
-    found = hashlib.sha256()
-    for array in (array for one in samples for array in one):
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()

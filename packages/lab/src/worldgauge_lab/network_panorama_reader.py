@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,14 @@ from worldgauge.suites.closedloop.questions.panorama_reader import (
 )
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import scene_seed
-from worldgauge_lab.network_layers import Adam, as_imagined, initial_weights, through_dense, through_patches
+from worldgauge_lab.network_layers import (
+    as_imagined,
+    digest_of_samples,
+    fitted,
+    initial_weights,
+    through_dense,
+    through_patches,
+)
 
 HOMES, HELD_OUT, EPOCHS = 120, 15, 10
 NOISY, MOST_NOISE = 0.4, 0.6
@@ -42,27 +49,26 @@ def train(
     total = homes + held_out + homes * epochs
     learned = [_drawn("train", number, progress, total, number) for number in range(homes)]
     held = [_drawn("val", number, progress, total, homes + number) for number in range(held_out)]
-    weights = fitted(learned, epochs, lambda done: progress(homes + held_out + done, total))
+    weights = fitted(
+        partial(initial_weights, shapes()),
+        learned,
+        epochs,
+        _gradients,
+        lambda done: progress(homes + held_out + done, total),
+    )
     return PanoramaReader(
         weights,
         {
             "version": VERSION,
-            "trained_on": {"homes": homes, "epochs": epochs, "digest": _digest(learned)},
-            "validated_on": {"homes": held_out, "digest": _digest(held)},
+            "trained_on": {"homes": homes, "epochs": epochs, "digest": digest_of_samples(learned)},
+            "validated_on": {"homes": held_out, "digest": digest_of_samples(held)},
             **quality(weights, held),
         },
     )
 
 
-def fitted(samples: Sequence[Sample], epochs: int, progress: Callable[[int], None] = lambda done: None) -> Weights:
-    """Fit a network to samples, a home at a time."""
-    rng = np.random.default_rng(0)
-    fit = Adam(initial_weights(shapes(), rng), epochs * len(samples))
-    order = (int(index) for _ in range(epochs) for index in rng.permutation(len(samples)))
-    for step, index in enumerate(order, 1):
-        fit.step(loss_and_gradients(fit.weights, _varied(samples[index], rng))[1])
-        progress(step)
-    return fit.weights
+def _gradients(weights: Weights, one: Sample, rng: np.random.Generator) -> Weights:
+    return loss_and_gradients(weights, _varied(one, rng))[1]
 
 
 def quality(weights: Weights, samples: Sequence[Sample]) -> dict[str, float]:
@@ -141,10 +147,3 @@ def _average_precision(scores: FloatArray, shown: NDArray[np.bool_]) -> float:
     order = np.argsort(-scores, kind="stable")
     hits = shown[order]
     return float((np.cumsum(hits)[hits] / (np.flatnonzero(hits) + 1)).mean())
-
-
-def _digest(samples: Sequence[Sample]) -> str:
-    found = hashlib.sha256()
-    for array in (array for one in samples for array in one):
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
