@@ -6,7 +6,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from worldgauge.suites.build.format import load, read_image
+from worldgauge.suites.build.format import read_image
+from worldgauge.suites.build.format_reader import load
 from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
 from worldgauge.worlds.blocks.views import picture
 
