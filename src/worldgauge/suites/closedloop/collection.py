@@ -34,6 +34,8 @@ from worldgauge.suites.closedloop.sampling import (
 from worldgauge.suites.closedloop.task import task_names
 
 # What the suite's agents and models are trained on is collected, too: importing registers it.
+from worldgauge.suites.closedloop.training_data import coverage as _coverage  # noqa: F401
+from worldgauge.suites.closedloop.training_data import demonstrations as _demonstrations  # noqa: F401
 from worldgauge.worlds.indoor.homes import SPLITS
 from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
 from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M
