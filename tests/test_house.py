@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 import tomllib
@@ -10,6 +11,9 @@ from collections import Counter, defaultdict
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
+from benchmarks.size import ALL, CORE, SIZES, Size, size
 
 import worldgauge
 from support.places import ROOT
@@ -128,6 +132,28 @@ def all_imports(tree: ast.Module) -> set[str]:
     nodes = list(ast.walk(tree))
     found = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return found | {(node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+MOST_CORE = Size(files=600, folders=80, code=92_600, lines=137_500, longest=700, sections=8_000)
+MOST_ALL = Size(files=720, folders=100, code=108_800, lines=161_500, longest=700, sections=8_000)
+"""What the code base may grow to. Less is better: lower them with it."""
+
+
+@pytest.mark.parametrize(("folders", "most"), [(CORE, MOST_CORE), (ALL, MOST_ALL)], ids=["core", "all packages"])
+def test_the_code_base_keeps_its_size(folders: tuple[Path, ...], most: Size) -> None:
+    found = size(*folders)
+    over = {name: (getattr(found, name), getattr(most, name)) for name in SIZES}
+    assert not {name: pair for name, pair in over.items() if pair[0] > pair[1]}
+    assert len(found.fragments) <= 5, found.fragments
+
+
+def test_what_moved_is_where_the_map_says() -> None:
+    moved: dict[str, str] = json.loads((ROOT / "tests" / "moved.json").read_text())
+    assert len(moved) > 600
+    for old, new in moved.items():
+        places = [ROOT / "src", ROOT, *(ROOT / "packages").glob("*/src")]
+        path = new.replace(".", "/")
+        assert any((place / f"{path}.py").exists() or (place / path / "__init__.py").exists() for place in places), old
 
 
 def test_suites_never_import_suites() -> None:
