@@ -218,11 +218,15 @@ class Registry(Generic[T]):
         if not (Path(importlib.import_module(_SUITES).__path__[0]) / name / f"{self._in_suites}.py").exists():
             return False
         self._import(module)
-        for point in entry_points(group=self._group, name=name):
-            self._add(Entry(point.name, point.value, point))
+        self._add_entry_points(name=name)
         if name in self._entries:
             self._found.add(name)
         return name in self._entries
+
+    def _add_entry_points(self, **match: str) -> None:
+        """Add what other packages offer; nothing of theirs is imported."""
+        for point in entry_points(group=self._group, **match) if self._group else ():
+            self._add(Entry(point.name, point.value, point))
 
     def _discover(self) -> None:
         """Import the modules of this package and read the entry points, once.
@@ -239,8 +243,7 @@ class Registry(Generic[T]):
                 self._import_folder(package)
             if self._in_suites is not None:
                 self._import_from_suites(self._in_suites)
-            for point in entry_points(group=self._group) if self._group else ():
-                self._add(Entry(point.name, point.value, point))
+            self._add_entry_points()
             self._complete = True
         finally:
             self._searching.discard(me)
