@@ -223,10 +223,11 @@ class Registry(Generic[T]):
             self._found.add(name)
         return name in self._entries
 
-    def _add_entry_points(self, **match: str) -> None:
-        """Add what other packages offer; nothing of theirs is imported."""
-        for point in entry_points(group=self._group, **match) if self._group else ():
-            self._add(Entry(point.name, point.value, point))
+    def _add_entry_points(self, name: str | None = None) -> None:
+        """Add what other packages offer, under one name or all; nothing of theirs is imported."""
+        for point in entry_points(group=self._group) if self._group else ():
+            if name in (None, point.name):
+                self._add(Entry(point.name, point.value, point))
 
     def _discover(self) -> None:
         """Import the modules of this package and read the entry points, once.
