@@ -5,6 +5,7 @@ COPY requirements.lock ./
 RUN pip install --no-cache-dir --constraint requirements.lock build hatchling
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
+COPY adapters ./adapters
 RUN python -m build --no-isolation --wheel --outdir /dist
 
 FROM python:3.11-slim-bookworm

@@ -25,9 +25,16 @@ built = pytest.mark.skipif(not DIST, reason="no wheel and sdist: make test-plain
 SRC = ROOT / "src"
 NAME = f"worldgauge-{worldgauge.__version__}"
 IN_SDIST = {
-    *("src", "tests", "benchmarks", "docs", "examples"),
-    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"),
-    *("pyproject.toml", "requirements.lock", "requirements-base.lock", "requirements-site.lock", "mkdocs.yml"),
+    *("src", "packages", "adapters", "tests", "benchmarks", "docs", "examples"),
+    *("AGENTS.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md"),
+    *(
+        "pyproject.toml",
+        "requirements.lock",
+        "requirements-base.lock",
+        "requirements-site.lock",
+        "mkdocs.yml",
+        "conftest.py",
+    ),
     *("Dockerfile", "compose.yaml", ".dockerignore", ".gitignore", "PKG-INFO"),
 }
 
@@ -37,11 +44,13 @@ def digest(content: bytes) -> str:
 
 
 def source_files() -> dict[str, str]:
-    """Digests of all files under src, but for what Python and numba leave there."""
+    """Digests of all files under src, but for what Python and numba leave there, and of the adapters."""
     left_behind = (".pyc", ".nbi", ".nbc")
+    files = {path.relative_to(SRC).as_posix(): path for path in SRC.rglob("*")}
+    files |= {f"worldgauge/adapters/{path.name}": path for path in (ROOT / "adapters").glob("*.py")}
     return {
-        path.relative_to(SRC).as_posix(): digest(path.read_bytes())
-        for path in SRC.rglob("*")
+        name: digest(path.read_bytes())
+        for name, path in files.items()
         if path.is_file() and path.suffix not in left_behind
     }
 
@@ -84,7 +93,8 @@ def test_wheel_brings_its_licence_and_its_two_commands() -> None:
 @built
 def test_sdist_holds_what_building_and_testing_needs_and_no_more(sdist: set[str]) -> None:
     assert {name.split("/")[0] for name in sdist} == IN_SDIST
-    assert {f"src/{name}" for name in source_files()} <= sdist
+    in_source = {name for name in source_files() if not name.startswith("worldgauge/adapters/")}
+    assert {f"src/{name}" for name in in_source} <= sdist
     junk = [name for name in sdist if "__pycache__" in name or name.endswith((".pyc", ".nbi", ".nbc", ".whl", ".log"))]
     assert not junk
 
