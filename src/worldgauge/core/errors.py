@@ -127,4 +127,8 @@ _NEIGHBOURS: Mapping[tuple[str, str], str] = {
 def check_neighbour(kind: str, name: str) -> None:
     """Check that an unknown component is not one of a package of this project that is missing."""
     if package := _NEIGHBOURS.get((kind, name)):
-        raise UsageError(f"the {kind} '{name}' comes with the package {package}; install it: pip install {package}")
+        folder = f"./packages/{package.removeprefix('worldgauge-')}"
+        raise UsageError(
+            f"the {kind} '{name}' comes with the package {package}; install it: pip install {package}, or pip install "
+            f"{folder} in a checkout"
+        )
