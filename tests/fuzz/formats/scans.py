@@ -14,7 +14,7 @@ from support.glb import QUAD, Glb
 from support.places import TESTS
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.io import read_text
-from worldgauge.worlds.scan import readers as replica
+from worldgauge.worlds.scan import readers as readers_of_tables
 from worldgauge.worlds.scan.mesh import Material, Mesh
 from worldgauge.worlds.scan.navmesh import NavMesh
 from worldgauge.worlds.scan.readers import read_mesh
@@ -103,7 +103,7 @@ def read(path: Path) -> object:
         ".navmesh": NavMesh.read,
         ".txt": lambda path: hm3d_table(read_text(path), path),
         ".house": lambda path: house_table(read_text(path), path),
-        ".json": lambda path: replica.with_names(PLAIN, path),
+        ".json": lambda path: readers_of_tables.with_replica_names(PLAIN, path),
     }
     try:
         return readers.get(path.suffix, read_mesh)(path)
