@@ -23,10 +23,11 @@ from worldgauge.core.io import digest_of
 CHILD = """
 import os, signal, sys, threading
 from pathlib import Path
-from worldgauge.tools.transfer import hub, pull, push
+from worldgauge.tools import transfer_remote
+from worldgauge.tools.transfer import pull, push
 
 what, folder, address, at, seconds = sys.argv[1:]
-hub.TOGETHER = 3
+transfer_remote.TOGETHER = 3
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
