@@ -10,7 +10,6 @@ from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
-import av
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -191,6 +190,8 @@ def _encode(frames: Iterable[Image], fps: float, *, kbps: int) -> bytes:
     # The first frame takes what many later ones do: a film of few frames a second gets as many of them to borrow from.
     options |= {"maxrate": f"{kbps}k", "bufsize": f"{int(kbps * max(1.0, BORROWED / fps))}k"}
     buffer = io.BytesIO()
+    import av  # a machine that only trains may lack a video library
+
     with av.open(buffer, "w", format="mp4") as container:
         stream: Any = None
         for count, frame in enumerate(frames):

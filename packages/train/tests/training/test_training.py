@@ -228,7 +228,7 @@ def test_no_video_library_is_needed() -> None:
 import pkgutil, sys
 sys.modules["av"] = None
 from importlib import import_module
-from worldgauge import nets, training
+from worldgauge_train import nets, training
 for package in (nets, training):
     for one in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not any(part in one.name for part in (".brought", ".adapt", ".adapting", ".on_paper", ".recipes")):
