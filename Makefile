@@ -9,7 +9,7 @@ WG = $(VENV)/torch/bin/python -m worldgauge
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: install demo demo-train test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
+.PHONY: install demo demo-train quick test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
 
 # worldgauge and its neighbours, editable.
 install: $(VENV)/.base
@@ -27,6 +27,11 @@ demo-train: $(VENV)/torch/.made
 	  --model trained:$(DEMO)-train/mind-tiny-fetched --set tests=mem --set poses=exact --set horizon=24 \
 	  --out $(DEMO)-train/runs --workers $(WORKERS)
 	$(WG) report $(DEMO)-train/runs --out $(DEMO)-train/report.html
+
+# Tests of what the working tree and the last commit touch. Another base: make quick BASE=main
+BASE ?= HEAD~1
+quick: $(VENV)/.dev
+	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python -m support.quick --base $(BASE) -- -n $(WORKERS) --dist loadfile
 
 test: $(VENV)/.dev $(VENV)/.other chromium egl ffmpeg
 	$(ONE_THREAD) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow"

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support import kernels
 from support.chat_endpoint import FakeEndpoint
 from support.task_context import QuietContext
 
@@ -17,6 +19,11 @@ _SUITES = sorted(path.parent.name for path in (Path(__file__).parent / "tests/su
 pytest_plugins = ["support.chat_fixtures", "support.glow_fixtures", *(f"suites.{name}.fixtures" for name in _SUITES)]
 
 os.environ["WORLDGAUGE_OFFLINE"] = "1"  # no test brings weights from anywhere but its own server
+
+# Tests of one session share a cache, and leave that of the user alone.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _cache = tempfile.TemporaryDirectory(prefix="worldgauge-cache-")
+    os.environ["WORLDGAUGE_CACHE"] = _cache.name
 
 # A loaded machine is slow to draw examples, which says nothing about the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -31,6 +38,16 @@ with suppress(ValueError):
 # Tests start some hundred Pythons, and none of them need compile our modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # the process that starts the others
+        kernels.take()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        kernels.give()
 
 
 LONGEST = (

@@ -100,7 +100,8 @@ class NWM:
         self._backend.seed(request.seed)
         poses = camera_control(request, relative=False).poses
         if self._deltas == "published":
-            moves = published_deltas(poses, request.context.poses[0], self._low, self._high)
+            first = camera_control(request, relative=False, shown=len(request.context)).poses[0]
+            moves = published_deltas(poses, first, self._low, self._high)
         elif self._deltas == "world-in-world":
             moves = closed_loop_deltas(poses, self._low, self._high)
         else:

@@ -1,6 +1,6 @@
 """SpatialTrackerV2 (github.com/henry123-boy/SpaTrackerV2), a decoder of camera paths, in that repository's environment.
 
-    worldgauge score target --data D --videos V
+    worldgauge score targetbench --data D --videos V
         --set "decoder=cmd:conda run -n spatrack python -m worldgauge_serve spatracker.py:SpaTracker?root=/src/spatrack"
 
 Needs numpy and `worldgauge_serve` next to it, never worldgauge itself. SpatialTrackerV2 is licensed CC BY-NC 4.0: not

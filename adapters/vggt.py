@@ -1,6 +1,6 @@
 """VGGT (github.com/facebookresearch/vggt), a decoder of camera paths, driven from that repository's own environment.
 
-    worldgauge score target --data D --videos V
+    worldgauge score targetbench --data D --videos V
         --set "decoder=cmd:conda run -n vggt python -m worldgauge_serve vggt.py:Vggt?weights=/w/VGGT-1B/model.pt"
 
 Needs numpy and `worldgauge_serve` next to it, never worldgauge itself. VGGT has a licence of its own, and so have its

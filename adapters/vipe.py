@@ -1,6 +1,6 @@
 """ViPE (github.com/nv-tlabs/vipe), a decoder of camera paths in metres, driven from that repository's own environment.
 
-    worldgauge score target --data D --videos V
+    worldgauge score targetbench --data D --videos V
         --set "decoder=cmd:conda run -n vipe python -m worldgauge_serve vipe.py:Vipe"
     worldgauge run mind --data D --model M
         --set "poses=cmd:conda run -n vipe python -m worldgauge_serve vipe.py:Vipe?pipeline=default&clip=x264"

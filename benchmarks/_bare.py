@@ -75,10 +75,10 @@ class Bare(Suite):
             for n in range(self.options.tasks)
         )
 
-    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
+    def perform(self, task: Task, model: Any, task_context: TaskContext) -> Record:
         """Ask for one frame and keep nothing."""
-        list(subject.rollout(None))
-        return Record(task, subject.spec.name, task_context.directory)
+        list(model.rollout(None))
+        return Record(task, model.spec.name, task_context.directory)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Numbers that differ from task to task."""

@@ -25,12 +25,12 @@ from benchmarks.changes import (
     table,
 )
 from worldgauge.core.video import Clip
-from worldgauge.engine.subjects import run_label
+from worldgauge.engine.model_entries import run_label
 from worldgauge.report import svg
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, CHART, STRIP = DOCS / "reactions.md", DOCS / "images" / "reactions.svg", DOCS / "images" / "reactions.jpg"
-TITLES = {"loopnav": "LoopNav", "mind": "MIND", "target": "Target-Bench"}
+TITLES = {"loopnav": "LoopNav", "mind": "MIND", "targetbench": "Target-Bench"}
 TITLES |= {task: f"World-in-World {task.partition('/')[2]}" for task in TASKS}
 INK, PALE, HARMLESS_INK, REAL_INK = "#222222", "#777777", "#0b6bcb", "#c2410c"
 """Of pictures on a white ground, so that they look alike on light and dark pages."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.video import Clip
 from worldgauge.perception.decoders import DecodeRequest
-from worldgauge.worlds.indoor.textured_rooms import Room, RoomClip, room_clip, room_walk, with_noise
+from worldgauge.worlds.indoor.textured_rooms import RoomClip, TexturedRoom, room_clip, room_walk, with_noise
 
 HFOV_DEG = 80.0
 NOISE = 2.5
@@ -73,7 +73,7 @@ def _spoilt(clip: RoomClip, walk: str, seed: int) -> Iterator[Case]:
     yield _case("low contrast", _dimmed(clip, LOW), seed)
     yield _case("very low contrast", _dimmed(clip, VERY_LOW), seed)
     cut = round(0.6 * len(clip.frames))
-    other = Room(walk, seed + 50)
+    other = TexturedRoom(walk, seed + 50)
     poses = room_walk(walk, len(clip.frames), seed + 50).poses[cut:]
     rest = np.stack([other.view(pose, clip.camera).rgb for pose in poses])
     yield _case("hard cut", replace(clip, frames=np.concatenate([clip.frames[:cut], rest])), seed, valid=cut)

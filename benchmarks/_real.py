@@ -17,9 +17,9 @@ from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_
 from worldgauge.core.io import dumps, loads
 from worldgauge.core.model import ModelSpec, RolloutRequest, View
 from worldgauge.models import models
-from worldgauge.models.references.forgetful import SEED_STEP
-from worldgauge.models.references.trivial import mean_frame
-from worldgauge.suites.closedloop.models import WrongAction, mirrored
+from worldgauge.models.baselines.forgetful import SEED_STEP
+from worldgauge.models.baselines.trivial import mean_frame
+from worldgauge.suites.worldinworld.models import WrongAction, mirrored
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.tabletop.pose_plans import as_actions, from_actions

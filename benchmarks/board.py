@@ -13,8 +13,8 @@ import numpy as np
 
 from worldgauge.engine.collect import collect
 from worldgauge.engine.run import run as perform
-from worldgauge.tools.board import write_board
 from worldgauge.tools.bundle import Archive, write_archive, write_bundles
+from worldgauge.tools.leaderboard import write_board
 
 BUNDLES, LOOPS = 200, 8
 GOAL_S = 10

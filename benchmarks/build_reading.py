@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
+from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
 
 SHAPE, MATERIALS = (50, 80, 80), tuple(f"block_{number}" for number in range(1, 60))
 GOAL_MS = 50.0

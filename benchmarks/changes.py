@@ -3,7 +3,7 @@
 `python -m benchmarks.changes [--suite NAME ...] [--out FOLDER] [--json FILE] [--page]` prints a table per suite: value,
 95 % interval, n. It counts the violations: pairs in which a harmless change is not better than a real one. FOLDER keeps
 data and videos, so an interrupted study resumes. `--page` writes the tables and pictures of docs/reactions.md from
-stored values. The tasks of closedloop take hours each. ST-LPIPS is measured if `torch` and `stlpips_pytorch` are
+stored values. The tasks of worldinworld take hours each. ST-LPIPS is measured if `torch` and `stlpips_pytorch` are
 installed.
 """
 
@@ -23,11 +23,11 @@ import numpy as np
 from benchmarks import foresight
 from benchmarks._harmless import HARMLESS
 from benchmarks._real import REAL, SHOWN_ONLY
-from worldgauge.core.statistics import Interval, mean_interval, rate_interval
+from worldgauge.core.intervals import Interval, mean_interval, rate_interval
 from worldgauge.engine.collect import collect
+from worldgauge.engine.model_entries import run_label
 from worldgauge.engine.run import run as run_suite
-from worldgauge.engine.subjects import run_label
-from worldgauge.suites.closedloop.task import Settings
+from worldgauge.suites.worldinworld.task import LoopSettings
 
 TRUTH, NONE = "ground truth", "none"
 CHANGES = (*HARMLESS, *REAL, *SHOWN_ONLY)
@@ -67,7 +67,7 @@ STUDIES = {
         {"MSE": "lcm/mse_720p", "SSIM": "lcm/ssim_720p", "detail": "lcm/detail"},
         settings={"tests": "mem", "poses": "exact"},
     ),
-    "target": Study(
+    "targetbench": Study(
         {"scenes": 6, "per_scene": 1, "size": (320, 180), "fps": 12},
         {"overall": "path/overall", NO_PATH: "path/overall"},
         frames=False,
@@ -76,18 +76,18 @@ STUDIES = {
 EPISODES = 100
 NOT_APPLIED = {
     # The path stays the same without objects; of one context frame, the mean is the frozen one.
-    "target": ("no objects", "mean frame"),
+    "targetbench": ("no objects", "mean frame"),
     # A mirrored object is still that object, and a late view differs by a step or two.
-    "closedloop/recognition": ("mirrored", "1 s late"),
-    "closedloop/navigation": ("1 s late",),
-    "closedloop/questions": ("1 s late",),
+    "worldinworld/recognition": ("mirrored", "1 s late"),
+    "worldinworld/navigation": ("1 s late",),
+    "worldinworld/questions": ("1 s late",),
     # The camera stands still, and no other views of the table can be rendered.
-    "closedloop/manipulation": ("1 s late", "no objects", "turned 30°", "2 m aside"),
+    "worldinworld/manipulation": ("1 s late", "no objects", "turned 30°", "2 m aside"),
 }
 """Real changes that are not applied."""
-TASKS = tuple(suite for suite in NOT_APPLIED if suite.startswith("closedloop/"))
+TASKS = tuple(suite for suite in NOT_APPLIED if suite.startswith("worldinworld/"))
 SUITES = (*STUDIES, *TASKS)
-HEADLINES = {"loopnav": "SGCS above chance", "mind": "MSE", "target": "overall", **dict.fromkeys(TASKS, "success")}
+HEADLINES = {"loopnav": "SGCS above chance", "mind": "MSE", "targetbench": "overall", **dict.fromkeys(TASKS, "success")}
 
 
 @dataclass(frozen=True)
@@ -176,10 +176,10 @@ def act(suite: str, folder: Path, episodes: int, workers: int = 1) -> Values:
     task = suite.partition("/")[2]
     data, out = folder / suite / "data", folder / suite / "ends.jsonl"
     counts = {name.partition("/")[2]: episodes if name == suite else 0 for name in TASKS}
-    collect("closedloop", data, workers=workers, seed=SEED, scenes=max(4, episodes // 4), size=SIZE, **counts)
+    collect("worldinworld", data, workers=workers, seed=SEED, scenes=max(4, episodes // 4), size=SIZE, **counts)
     view = "panorama" if task == "questions" else "perspective"
     models = {NONE: "none", **models_of(changes_of(suite), view)}
-    foresight.act_out(data, Settings.of({"task": task}), list(models.values()), 1, out)
+    foresight.act_out(data, LoopSettings.of({"task": task}), list(models.values()), 1, out)
     ends = foresight.ends(out)
     clusters = {name: line["cluster"] for (name, _), line in ends.items()}
     success = {change: [ends[name, model]["success"] for name in clusters] for change, model in models.items()}
@@ -321,7 +321,7 @@ def main() -> int:
     parser.add_argument("--suite", action="append", choices=SUITES, help="repeat for several; default: those of videos")
     parser.add_argument("--out", type=Path, help="folder of data and videos, new or to be resumed")
     parser.add_argument("--json", type=Path, help="file of all values; suites that it has already are replaced")
-    parser.add_argument("--episodes", type=int, default=EPISODES, help="number per task of closedloop")
+    parser.add_argument("--episodes", type=int, default=EPISODES, help="number per task of worldinworld")
     parser.add_argument("--workers", type=int, default=1, help="number of processes")
     parser.add_argument(
         "--page", action="store_true", help="write docs/reactions.md from stored values, measure nothing"

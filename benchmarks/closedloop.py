@@ -16,16 +16,16 @@ import numpy as np
 
 from worldgauge.core.episode import Goal
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
-from worldgauge.models.references.truth import Truth
-from worldgauge.suites.closedloop.home_env import HomeEnv
-from worldgauge.suites.closedloop.home_task import HomeImagination
-from worldgauge.suites.closedloop.loop import run_episode
-from worldgauge.suites.closedloop.navigation.task import NavigationRules, NavigationTask
-from worldgauge.suites.closedloop.policies.contract import revisers
-from worldgauge.suites.closedloop.policies.simple import HeuristicProposer
-from worldgauge.suites.closedloop.protocol import TracedEnv
-from worldgauge.suites.closedloop.task import Settings
-from worldgauge.suites.closedloop.trace import Tracer
+from worldgauge.models.baselines.truth import TruthModel
+from worldgauge.suites.worldinworld.home_env import HomeTaskEnv
+from worldgauge.suites.worldinworld.home_task import HomeImagination
+from worldgauge.suites.worldinworld.loop import run_episode
+from worldgauge.suites.worldinworld.navigation.task import NavigationRules, NavigationTask
+from worldgauge.suites.worldinworld.policies.contract import revisers
+from worldgauge.suites.worldinworld.policies.simple import HeuristicProposer
+from worldgauge.suites.worldinworld.protocol import TracedEnv
+from worldgauge.suites.worldinworld.task import LoopSettings
+from worldgauge.suites.worldinworld.trace import Tracer
 from worldgauge.worlds.export import export_starter
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.scan import Scan, sources
@@ -46,7 +46,7 @@ def run() -> dict[str, Any]:
 
     Processor time of one process is counted and doubled: episodes are independent, and workers are processes.
     """
-    settings = Settings.of({"view_px": 128, "candidates": 3, "length": 5, "decisions": 20})
+    settings = LoopSettings.of({"view_px": 128, "candidates": 3, "length": 5, "decisions": 20})
     home = Home(3)
     core, wall, decisions, frames = measured(home, settings)
     bare = time.process_time()
@@ -57,7 +57,7 @@ def run() -> dict[str, Any]:
     bare = time.process_time() - bare
     ours, scan = CORES * decisions / core, _in_scan(settings)
     return {
-        "name": "closedloop",
+        "name": "worldinworld",
         "unit": "navigation decisions per second on two cores, oracle model, 128x128",
         "ours": round(ours, 1),
         "wall_one_process": round(decisions / wall, 1),
@@ -71,7 +71,7 @@ def run() -> dict[str, Any]:
     }
 
 
-def measured(world: Walkable, settings: Settings) -> tuple[float, float, int, int]:
+def measured(world: Walkable, settings: LoopSettings) -> tuple[float, float, int, int]:
     """Processor time and time by the clock of a few episodes, their decisions, and views rendered for them."""
     counted = _Counted(world)
     walk(counted, settings, 0)
@@ -81,26 +81,26 @@ def measured(world: Walkable, settings: Settings) -> tuple[float, float, int, in
     return time.process_time() - core, time.perf_counter() - wall, decisions, counted.views
 
 
-def walk(counted: _Counted, settings: Settings, number: int) -> int:
+def walk(counted: _Counted, settings: LoopSettings, number: int) -> int:
     """Decisions of an episode that cannot succeed: its goal lies out of reach."""
     world: Any = counted
     rng, ground = np.random.default_rng(number), ground_of(world)
     start, goal = (_stance(ground.random_point(rng), float(rng.uniform(-3, 3))) for _ in "ab")
     defaults, panorama = settings.of_task("navigation"), Panorama(1024, 576)
-    simulator = HomeEnv(world, start, camera=CAMERA, panorama=panorama)
-    imagine = HomeImagination(Truth(), simulator, settings, defaults, world.facts, number, "t")
+    simulator = HomeTaskEnv(world, start, camera=CAMERA, panorama=panorama)
+    imagine = HomeImagination(TruthModel(), simulator, settings, defaults, world.facts, number, "t")
     kit = NavigationTask.kit(settings)
     picture = Goal(image=world.view(goal.eye(), Panorama(256, 144)).rgb)
     rules = NavigationRules(simulator, goal, -1.0, defaults, settings)
     with tempfile.TemporaryDirectory() as folder, Tracer(Path(folder), simulator) as tracer:
-        env = TracedEnv(simulator, tracer)
+        env = TracedEnv(simulator, tracer, lambda: None, lambda: None)
         env.reset()
         reviser = revisers.get("similarity")(kit)
         run_episode(env, picture, HeuristicProposer(kit), reviser, rules, imagine, [number], tracer.decided)
         return tracer.decisions
 
 
-def _in_scan(settings: Settings) -> float:
+def _in_scan(settings: LoopSettings) -> float:
     """Decisions a second in the starter home as a scan."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

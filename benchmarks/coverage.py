@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import beta, t
 
-from worldgauge.core.paired import holm, paired_differences
-from worldgauge.core.statistics import estimates, rate_interval
+from worldgauge.core.intervals import estimates, rate_interval
+from worldgauge.core.paired_tests import holm, paired_differences
 from worldgauge.engine.suite.scores import detectable_effect
 
 Array = NDArray[np.float64]

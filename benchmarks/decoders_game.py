@@ -148,14 +148,16 @@ def _directions(
 
 
 def _generated(seed: int, hfov_deg: float) -> Iterator[GameClip]:
-    """True videos of `collect target`, one per scene."""
+    """True videos of `collect targetbench`, one per scene."""
     from worldgauge.core.image import read_png
     from worldgauge.engine.collect import collect
-    from worldgauge.suites.target.format.read import load, scenarios_folder
-    from worldgauge.suites.target.format.scenario import truth_clip
+    from worldgauge.suites.targetbench.format.read import load, scenarios_folder
+    from worldgauge.suites.targetbench.format.scenario import truth_clip
 
     with tempfile.TemporaryDirectory() as folder:
-        collect("target", Path(folder), scenes=4, per_scene=1, size=(640, 360), fps=12, fov_deg=hfov_deg, seed=seed)
+        collect(
+            "targetbench", Path(folder), scenes=4, per_scene=1, size=(640, 360), fps=12, fov_deg=hfov_deg, seed=seed
+        )
         for place in sorted(path for path in scenarios_folder(Path(folder)).iterdir() if path.is_dir()):
             scenario = load(place, 8.0)
             assert scenario.first_frame is not None

@@ -101,11 +101,11 @@ def _asking_and_scoring(python: Path, folder: Path) -> dict[str, dict[str, float
         if shown is None:
             continue
         runs = folder / "halves" / suite
-        subjects = [f"--{suites.get(suite).subject_kind}={subject}" for subject in (*shown.subjects, *shown.beside)]
+        models = [f"--{suites.get(suite).answerer_kind}={model}" for model in shown.models]
         settings = [f"--set={name}={value}" for name, value in shown.settings.items()]
         data = ["--data", folder / "again" / suite / "data"]
         for half, words in {
-            "asking": ["generate", suite, *data, *subjects, *settings, "--no-references", "--out", runs],
+            "asking": ["generate", suite, *data, *models, *settings, "--no-baselines", "--out", runs],
             "scoring": ["score", runs],
         }.items():
             before = _spent()

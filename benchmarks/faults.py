@@ -74,7 +74,7 @@ def measure(stops: int) -> dict[str, Any]:
 
 
 def _drive(out: Path, tasks: int, workers: int = 0, **more: Any) -> Path:
-    """A run in this process, or with workers. Returns the folder of its subject."""
+    """A run in this process, or with workers. Returns the folder of its model."""
     model = "benchmarks._bare:Still" if workers else Still()
     settings = {"tasks": tasks, "series": 40}
     result = perform(Bare.name, model=model, data=out.parent, out=out, workers=workers or 1, settings=settings, **more)

@@ -4,8 +4,9 @@
 
 Episodes are acted out by the suite's own policies and rules, with the seeds of `worldgauge run`, and nothing is filmed.
 Of a plan only the last frame is drawn, since `nearness`, `similarity` and `panorama-answerer` read no other of models
-that draw what they ask for (of questions panoramas, `oracle?view=panorama`); the reviser of recognition follows the
-camera through all. So an episode takes a fraction of the time of a run, and ends as it does there with `oracle`,
+that draw what they ask for (of questions panoramas, `oracle?view=panorama`), nor does `uncovered`; `clearest` and
+`recogniser` follow the camera through all. So an episode takes a fraction of the time of a run, and ends as it
+does there with `oracle`,
 `warp`, `freeze` and `none`; of `degraded`, `noise` and `forgetful` the last frame alone is another draw. Each episode's
 end is a line of the file, and an interrupted benchmark goes on where it was.
 """
@@ -16,30 +17,32 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from worldgauge.core.image import Frames
+from worldgauge.core.intervals import mean_interval, rate_interval
 from worldgauge.core.model import RolloutRequest, WorldModel, imagines
-from worldgauge.core.paired import paired_difference
-from worldgauge.core.statistics import mean_interval, rate_interval
+from worldgauge.core.paired_tests import paired_difference
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.engine.resume import task_seed
-from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.contract import Record, Task
-from worldgauge.suites.closedloop import task_index
-from worldgauge.suites.closedloop.loop import run_episode
-from worldgauge.suites.closedloop.manipulation.env import TableEnv
-from worldgauge.suites.closedloop.task import ClosedLoopTask, Settings, noted_settings, task_names
+from worldgauge.suites.worldinworld import task_index
+from worldgauge.suites.worldinworld.home_env import HomeTaskEnv
+from worldgauge.suites.worldinworld.loop import run_episode
+from worldgauge.suites.worldinworld.manipulation.env import TableEnv
+from worldgauge.suites.worldinworld.task import ClosedLoopTask, LoopSettings, noted_settings, task_names
 from worldgauge.terminal.options import settings_of
 from worldgauge.worlds.tabletop.pose_plans import HandPose
-from worldgauge.worlds.tabletop.simulation import Move, State
+from worldgauge.worlds.tabletop.simulation import Move, TableState
 
 SEED = 0
 BASE = "none"
-READS_ALL = frozenset({"recognition"})
-"""Tasks whose default reviser reads all frames of a plan."""
+READS_ALL = frozenset({"clearest", "recogniser"})
+"""Revisers that read all frames of a plan."""
 ANY_FRAME = frozenset({"oracle", "warp", "degraded", "forgetful", "freeze", "noise", "roll"})
 """Models that draw a frame without those before it."""
 
@@ -70,7 +73,7 @@ class LastFrame:
 def share_moves(env: TableEnv) -> None:
     """Keep moves of an arm by state and pose: a plan is foreseen, carried out, and proposed to other models too."""
     simulation = env._simulation
-    known: dict[Any, tuple[Move, State]] = {}
+    known: dict[Any, tuple[Move, TableState]] = {}
     move = simulation.move
 
     def known_move(pose: HandPose) -> Move:
@@ -84,6 +87,14 @@ def share_moves(env: TableEnv) -> None:
     simulation.move = known_move  # type: ignore[method-assign]
 
 
+def share_ways(env: HomeTaskEnv) -> None:
+    """Cache ways by start and end: the first decision proposes the same ones to all models."""
+    steps_to = lru_cache(maxsize=1024)(env.ground.steps_to)
+    env.ground.steps_to = lambda stance, goal, radius_m: steps_to(  # type: ignore[method-assign]
+        stance, tuple(map(float, goal)), radius_m
+    )
+
+
 def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, asked_of: Task) -> float:
     """Act an episode out in an environment at its start; 1 for success, a share of it for an answer."""
     name = asked_of.id
@@ -93,7 +104,7 @@ def end_of(task: ClosedLoopTask[Any, Any, Any], env: Any, model: WorldModel, ask
     goal, rules = task.goal(env), task.rules(env, seed)
     rules.true_value = lambda plan: None  # regret is not told, and it takes longer than all else
     in_order = getattr(model, "needs_all_frames", model.spec.name not in ANY_FRAME)
-    whole = task.name in READS_ALL or in_order
+    whole = task.parameters.reviser in READS_ALL or in_order
     asked = model if whole else LastFrame(model)
     imagine = task.imagination(asked, env, seed, name) if imagines(model) else None
     if imagine is not None:
@@ -122,10 +133,10 @@ class Remembering:
         return failed
 
 
-def act_out(data: Path, settings: Settings, models: Sequence[str], every: int, out: Path) -> None:
+def act_out(data: Path, settings: LoopSettings, models: Sequence[str], every: int, out: Path) -> None:
     """Append the end of each `every`th episode that the file lacks, a line for each model."""
     known = set(ends(out))
-    subjects = {name: resolve_subject(name).model for name in models}
+    made = {name: resolve_model(name).model for name in models}
     for task in list(task_index.tasks(data, settings))[::every]:
         missing = [name for name in models if (task.id, name) not in known]
         if not missing or task.skip is not None:
@@ -134,7 +145,9 @@ def act_out(data: Path, settings: Settings, models: Sequence[str], every: int, o
         env = own.make_env()
         if isinstance(env, TableEnv):
             share_moves(env)
-        found = {name: end_of(own, env, subjects[name], task) for name in missing}
+        elif isinstance(env, HomeTaskEnv):
+            share_ways(env)
+        found = {name: end_of(own, env, made[name], task) for name in missing}
         with out.open("a") as file:
             for name, success in found.items():
                 line = {"task": task.id, "cluster": task.cluster, "model": name, "success": success}
@@ -177,14 +190,14 @@ def _gain(own: Mapping[str, float], base: Mapping[str, float], clusters: Mapping
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.foresight", description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of `worldgauge collect closedloop`")
+    parser.add_argument("--data", type=Path, required=True, help="folder of `worldgauge collect worldinworld`")
     parser.add_argument("--task", choices=task_names(), required=True)
     parser.add_argument("--model", action="append", default=[], help="world model to ask; repeat for several")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the suite")
     parser.add_argument("--every", type=int, default=1, help="only every Nth episode")
     parser.add_argument("--out", type=Path, required=True, help="file of the episodes' ends, new or to be continued")
     asked = parser.parse_args()
-    settings = Settings.of({**settings_of(asked.set), "task": asked.task})
+    settings = LoopSettings.of({**settings_of(asked.set), "task": asked.task})
     act_out(asked.data, settings, asked.model or [BASE], asked.every, asked.out)
     print("\n".join(table(ends(asked.out))))
     return 0

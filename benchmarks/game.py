@@ -16,13 +16,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from benchmarks._physics import random_actions
 from worldgauge.core.errors import MissingExtraError, WorldError
 from worldgauge.worlds.blocks.nbt import nbt_library
 from worldgauge.worlds.minecraft.bridge import Bridge
 from worldgauge.worlds.minecraft.cells import Cells, to_bytes
 from worldgauge.worlds.minecraft.install import find_node, find_packages
 from worldgauge.worlds.minecraft.names import cells_of
-from worldgauge.worlds.minecraft.offline import COLUMNS, VERSION, Goal, Offline, Walk, random_actions
+from worldgauge.worlds.minecraft.offline import COLUMNS, VERSION, BotGoal, BotWalk, Offline
 from worldgauge.worlds.minecraft.regions import box_of, read_cells, write_world
 from worldgauge.worlds.minecraft.server import JsServer
 from worldgauge.worlds.voxel.generate import generate
@@ -92,7 +93,7 @@ def _walks(world: VoxelWorld) -> dict[str, Any]:
                 b = sample_place(world, a, radius or APART, rng)
                 put = (a[0] + 0.5, a[1] + 0.5, a[2] + 0.5)
                 game.teleport(put)
-                walk, *own = _timed(game, lambda a=a, b=b: game.walk([Goal(*b), Goal(*a)]))
+                walk, *own = _timed(game, lambda a=a, b=b: game.walk([BotGoal(*b), BotGoal(*a)]))
                 if walk.status != "arrived":
                     failed += 1
                     continue
@@ -127,7 +128,7 @@ def _timed(game: Offline, work: Callable[[], T]) -> tuple[T, float, float]:
     return found, time.process_time() + time.clock_gettime(child) - core, wall
 
 
-def _actions(walk: Walk) -> list[Action]:
+def _actions(walk: BotWalk) -> list[Action]:
     """The walk as actions: keys decided in a tick move the body in the next one, turns show at once."""
     forward, jump, turn = (walk.rows[:, COLUMNS.index(name)].tolist() for name in ("forward", "jump", "turn"))
     keys = [(False, False), *zip(map(bool, forward), map(bool, jump), strict=True)]

@@ -21,7 +21,7 @@ from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.video import Clip, Writer, side_by_side
 from worldgauge.engine.workers.site import cores_here
 from worldgauge.perception.score_device import Means, ScoreDevice, pairs_at_once
-from worldgauge.perception.segment import Labels
+from worldgauge.perception.segment import LabelImages
 
 SIZE = (640, 360)
 FRAMES = 96
@@ -94,7 +94,7 @@ def _written(path: Path, size: tuple[int, int], frames: int, seed: int) -> Path:
     return path
 
 
-def _labels(size: tuple[int, int]) -> list[Labels]:
+def _labels(size: tuple[int, int]) -> list[LabelImages]:
     rng, (width, height) = np.random.default_rng(3), size
     found = []
     for _ in range(pairs_at_once(*SIZE)):
@@ -102,7 +102,7 @@ def _labels(size: tuple[int, int]) -> list[Labels]:
         category, instance = (
             cv2.resize(blocks[..., k], (width, height), interpolation=cv2.INTER_NEAREST) for k in (0, 1)
         )
-        found.append(Labels(category, instance))
+        found.append(LabelImages(category, instance))
     return found
 
 

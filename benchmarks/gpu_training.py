@@ -67,7 +67,7 @@ def _planned(name: str, device: str, precision: Any, frames: int, peak_tflops: f
     """What `worldgauge train --dry-run` measures of a recipe, on clips of noise."""
     import torch
 
-    from worldgauge.models.references.tiny import mirror_of, row_width
+    from worldgauge.models.baselines.tiny import mirror_of, row_width
     from worldgauge_train.training.cache import CachedClip
     from worldgauge_train.training.loop import plan_training
     from worldgauge_train.training.material import Material

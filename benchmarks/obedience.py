@@ -21,11 +21,11 @@ from worldgauge.core.actions import Actions
 from worldgauge.core.episode import Context
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.image import Frames
+from worldgauge.core.intervals import mean_interval
 from worldgauge.core.model import RolloutRequest, WorldModel
-from worldgauge.core.paired import paired_difference
-from worldgauge.core.statistics import mean_interval
+from worldgauge.core.paired_tests import paired_difference
 from worldgauge.core.video import resize
-from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.engine.suite.rollout import fit_context
 from worldgauge.metrics.colour import detail_correlation
 from worldgauge_train.training.clip import TrainingClip, read_clips
@@ -130,7 +130,7 @@ def rows_of(
     ]
     found: dict[str, list[dict[str, float | None]]] = {}
     for text in models:
-        model = resolve_subject(text).model
+        model = resolve_model(text).model
         assert isinstance(model, WorldModel)
         for count in shown:
             for turned in (False, True) if opposite else (False,):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.suites.target.metrics import PROFILES, Profile, evaluate
+from worldgauge.suites.targetbench.metrics import PROFILES, Profile, evaluate
 
 PATHS, POINTS, ROWS, HISTORY = 125, 9, 250, 50
 GOAL_S = 1.0
@@ -65,7 +65,7 @@ def _loops(path: np.ndarray, truth: np.ndarray, profile: Profile) -> list[float]
 
 def _covered(point: tuple[float, ...], rows: list[tuple[float, ...]], profile: Profile) -> bool:
     last = len(rows) - 1
-    for row in np.linspace(0, last, profile.references).astype(int):
+    for row in np.linspace(0, last, profile.baselines).astype(int):
         widening = np.exp(-((row / last - 0.5) ** 2) / (2 * profile.beta**2))
         radius = profile.radius_min_m + (profile.radius_max_m - profile.radius_min_m) * widening
         if ((point[0] - rows[row][0]) ** 2 + (point[1] - rows[row][1]) ** 2) ** 0.5 <= radius:

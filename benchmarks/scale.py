@@ -11,7 +11,7 @@ from typing import Any
 
 from worldgauge.engine.collect import collect
 from worldgauge.engine.run import run as perform
-from worldgauge.models.references.truth import Truth
+from worldgauge.models.baselines.truth import TruthModel
 
 TRAJECTORIES, FRAMES = 19_200, 20_000_000
 GOAL_CORE_HOURS = 600
@@ -31,9 +31,11 @@ def run() -> dict[str, Any]:
         )
         # A live model works in this process, so that starting processes and compiling does not count: on the first
         # set it warms up, and of a long run both are a vanishing part.
-        perform("loopnav", model=Truth(), data=Path(folder, "warm"), out=Path(folder, "warmed"))
-        asked, asking_s = _timed(lambda: perform("loopnav", model=Truth(), data=data, out=out / "asked", scoring=False))
-        scored, both_s = _timed(lambda: perform("loopnav", model=Truth(), data=data, out=out / "scored"))
+        perform("loopnav", model=TruthModel(), data=Path(folder, "warm"), out=Path(folder, "warmed"))
+        asked, asking_s = _timed(
+            lambda: perform("loopnav", model=TruthModel(), data=data, out=out / "asked", scoring=False)
+        )
+        scored, both_s = _timed(lambda: perform("loopnav", model=TruthModel(), data=data, out=out / "scored"))
         assert asked.counts.failed == scored.counts.failed == 0
         scoring_s = both_s - asking_s
         generated = sum(int(one["frames_generated"]) for one in _facts(out / "scored"))

@@ -17,9 +17,9 @@ from worldgauge.worlds._export_meshes import home_patches
 from worldgauge.worlds._glb import Patch, write_glb
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.scan.camera import render
-from worldgauge.worlds.scan.clusters import Scene, scene_of
+from worldgauge.worlds.scan.clusters import ScanScene, scene_of
 from worldgauge.worlds.scan.heightfield import heightfield_of
-from worldgauge.worlds.scan.prepared import Reading, prepare
+from worldgauge.worlds.scan.prepared import ScanOptions, prepare
 from worldgauge.worlds.scan.readers import read_mesh
 from worldgauge.worlds.walking.geodesic import Geodesic
 
@@ -50,19 +50,19 @@ def run() -> dict[str, object]:
         write_glb(coarse, patches, pages)
         compiling = _first_use()
         by = time.process_time()
-        prepare(fine, Reading())
+        prepare(fine, ScanOptions())
         preparing = time.process_time() - by
         found, opening = None, np.inf
         for _ in range(ROUNDS):
             by = time.process_time()
-            found = prepare(fine, Reading())
+            found = prepare(fine, ScanOptions())
             opening = min(opening, 1e3 * (time.process_time() - by))
         assert found is not None
         scene, poses = found.scene, _poses(home)
         ms, by_clock = _views(scene, poses, CAMERA)
         sizes = {size: (_views(scene, poses, camera)[0], goal) for size, (camera, goal) in OTHERS.items()}
         two = _frames_s(scene, poses)
-        flat = _views(prepare(coarse, Reading()).scene, poses, CAMERA)[0]
+        flat = _views(prepare(coarse, ScanOptions()).scene, poses, CAMERA)[0]
         floor = _cpu_s(lambda: heightfield_of(scene.corners))
         private = _private_mb(fine)
         embree, opengl = _embree(scene, poses), _opengl(fine, poses)
@@ -92,7 +92,7 @@ def run() -> dict[str, object]:
     }
 
 
-def fine_scan(home: Home, detail: float = 1.0) -> Scene:
+def fine_scan(home: Home, detail: float = 1.0) -> ScanScene:
     """A home as a scan of a million triangles, or of fewer.
 
     Args:
@@ -144,7 +144,7 @@ def _poses(home: Home) -> list[FloatArray]:
     ]
 
 
-def _views(scene: Scene, poses: list[FloatArray], camera: Camera | Panorama) -> tuple[float, float]:
+def _views(scene: ScanScene, poses: list[FloatArray], camera: Camera | Panorama) -> tuple[float, float]:
     """Mean milliseconds a view, median of a few rounds each: by processor time, by the clock."""
     measured = [_milliseconds(lambda pose=pose: render(scene, pose, camera)) for pose in poses]
     cpu, clock = np.mean(measured, axis=0)
@@ -162,7 +162,7 @@ def _milliseconds(draw: Callable[[], object]) -> tuple[float, float]:
     return float(np.median(cpu)), float(np.median(clock))
 
 
-def _frames_s(scene: Scene, poses: list[FloatArray]) -> float:
+def _frames_s(scene: ScanScene, poses: list[FloatArray]) -> float:
     """Views a second of two threads, by the clock: what it says needs two cores that are free."""
     with ThreadPoolExecutor(2) as pool:
         at = time.perf_counter()
@@ -177,7 +177,7 @@ def _cpu_s(work: Callable[[], object]) -> float:
     return time.process_time() - by
 
 
-def _embree(scene: Scene, poses: list[FloatArray]) -> float | None:
+def _embree(scene: ScanScene, poses: list[FloatArray]) -> float | None:
     try:
         from embreex.mesh_construction import TriangleMesh
         from embreex.rtcore_scene import EmbreeScene

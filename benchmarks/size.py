@@ -33,7 +33,8 @@ class Size:
         longest: Lines of the longest module, but for the one that is copied into a model's environment.
         sections: Lines of docstrings in sections for arguments, results and errors.
         fragments: Modules under 60 lines of code whose only importer is in the same folder.
-        names: Public class names with two meanings.
+        names: Public class names with two meanings. The file that is copied into a model's environment repeats some of
+            the core's classes; it is left out.
         registries: Registries with an entry-point group.
     """
 
@@ -61,8 +62,8 @@ def size(*folders: Path) -> Size:
     code = {path: _lines_of_code(texts[path], docs[path]) for path in paths}
     counts = {path: text.count("\n") for path, text in texts.items()}
     classes: dict[str, int] = defaultdict(int)
-    for tree in trees.values():
-        for node in tree.body:
+    for path, tree in trees.items():
+        for node in tree.body if path.name != SERVED else ():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[node.name] += 1
     return Size(

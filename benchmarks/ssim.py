@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from skimage.metrics import structural_similarity
 
-from worldgauge.metrics.pixel import ssim_table
+from worldgauge.metrics.psnr_ssim import ssim_table
 
 HEIGHT, WIDTH = 360, 640
 GOAL_MS, GOAL_RATIO = 5.0, 10.0

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.core.geometry import FloatArray, Sim3, pose_from_yaw_pitch
+from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch
+from worldgauge.core.umeyama import Sim3
 from worldgauge.metrics.trajectory import absolute_errors, aligned, fit_points, relative_errors
 
 POSES = 10_000

@@ -21,8 +21,9 @@ LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)")
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages and files outside docs/ that belong to the site."""
     pages = {"index.md": ROOT / "README.md"}
-    pages |= {f"{name.lower()}.md": ROOT / f"{name}.md" for name in ("CONTRIBUTING", "CHANGELOG")}
+    pages |= {f"{name.lower()}.md": ROOT / f"{name}.md" for name in ("CONTRIBUTING", "AGENTS", "CHANGELOG")}
     pages |= {f"suites/{path.parent.relative_to(SUITES)}.md": path for path in SUITES.rglob("README.md")}
+    pages |= {f"results/{path.name}": path for path in (ROOT / "benchmarks/results").glob("*.md")}
     for uri, path in pages.items():
         files.append(File.generated(config, uri, abs_src_path=str(path)))
     known = set(_uris(files))

@@ -1,7 +1,7 @@
 """A suite in one file: does the picture stay as it is while the camera stands still?
 
     worldgauge collect ./examples/hello_suite.py:Stare --out data --scenes 2
-    worldgauge run ./examples/hello_suite.py:Stare --data data --references --out runs
+    worldgauge run ./examples/hello_suite.py:Stare --data data --baselines --out runs
     worldgauge report runs --out stare.html
 
 After the first command the name is enough: `worldgauge run stare ...`.
@@ -66,7 +66,7 @@ class Stare(Suite):
     """The model sees half of a video and generates the other half."""
 
     name, titles = "stare", {"mse": "Change while the camera stands still"}
-    references, floor_references, claim = ("truth", "freeze", "noise"), ("noise",), "stands still"
+    baselines, floor_baselines, claim = ("truth", "freeze", "noise"), ("noise",), "stands still"
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One per video. The fingerprint says when the data changed."""

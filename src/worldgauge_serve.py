@@ -131,8 +131,9 @@ Post = Callable[..., None]
 class ModelSpec:
     """What a world model takes and gives.
 
-    name: shown in tables. control: "actions", "camera" or "text", what drives it; the others of request.actions,
-    request.poses and request.text come with it where they are known. view: "perspective" or "panorama".
+    name: shown in tables. control: "actions", "camera" or "text", what drives it; request.actions and
+    request.text come with it where they are known, request.poses only for control "camera" or the input "poses".
+    view: "perspective" or "panorama".
     frame_size: (width, height) it takes and gives, None for the size of the context. fps: its own rate, None for any.
     max_context: longest context in frames, None for all. chunk: frames it makes at once. inputs: what it cannot do
     without: "caption", the scene in a sentence; "actions", "poses" or "text" besides its control; "depth" of the
@@ -266,11 +267,13 @@ class Camera:
 class Context:
     """What the model may see: C frames, poses (C, 4, 4) camera-to-world, C - 1 actions, depth(i) -> (H, W) metres.
 
+    poses: None unless the spec declares control "camera" or the input "poses". The last camera is the origin, its
+    heading is the x axis, and z is up.
     Depth is along the optical axis of a perspective view, along the ray of a panorama.
     """
 
     clip: Clip
-    poses: np.ndarray[Any, Any]
+    poses: np.ndarray[Any, Any] | None
     actions: Actions
     camera: Camera
     depth: Callable[[int], np.ndarray[Any, Any]] | None = None
@@ -282,7 +285,8 @@ class Context:
         """The last n frames, all when there are fewer."""
         start, inner = max(0, len(self) - n), self.depth
         depth = None if inner is None else (lambda i: inner(start + i))
-        return Context(self.clip[start:], self.poses[start:], self.actions[start:], self.camera, depth)
+        poses = None if self.poses is None else self.poses[start:]
+        return Context(self.clip[start:], poses, self.actions[start:], self.camera, depth)
 
 
 class Prompt(NamedTuple):
@@ -297,11 +301,12 @@ class Request:
     """One question; holds all state.
 
     actions (horizon rows), poses (horizon, 4, 4) camera-to-world and text are forms of the same future. The one that
-    the spec's control names is there and binds, the others where they are known.
+    the spec's control names is there and binds, the others where they are known. poses are there only if the spec
+    declares control "camera" or the input "poses"; their world is that of the context's poses.
     prompts: the same future as a chain of (frame, text): each sentence holds from that frame on, counted from 0, for
     models that take new text midway; None where it is not known.
-    seed: of all randomness. caption: the scene in a sentence, None where nobody knows one. task: id of the task it
-    belongs to. world and truth are always None here.
+    seed: of all randomness. caption: what the first frame of the context shows, in a sentence; None if unknown.
+    task: salted hash of the id of its task. world and truth are always None here.
     """
 
     context: Context
@@ -392,8 +397,8 @@ def camera_control(
         raise ValueError("a scale of %r; give units a metre, or 'largest'" % (scale,))
     if not 0 <= shown <= len(request.context):
         raise ValueError("%r frames of a context of %d" % (shown, len(request.context)))
-    if request.poses is None:
-        raise NotApplicable("the camera path is not known")
+    if request.poses is None or request.context.poses is None:
+        raise NotApplicable("the camera path is not known; declare control='camera' or inputs={'poses'}")
     before = request.context.poses[len(request.context) - shown :]
     poses = np.concatenate([before, request.poses]).astype(np.float64)
     fault = pose_fault(poses)
@@ -547,10 +552,9 @@ def _part(request: Any, number: int, start: int, count: int, drawn: Any) -> Requ
     context, actions, poses = request.context, request.actions, request.poses
     if drawn is not None:
         known = min(2, len(drawn))
-        still = np.repeat(context.poses[-1:], known, axis=0)
         context = Context(
             Clip(np.asarray(drawn[len(drawn) - known :]), context.clip.fps),
-            still if poses is None else poses[start - known : start],
+            None if poses is None else poses[start - known : start],
             context.actions[:0] if actions is None else actions[start - known + 1 : start],
             context.camera,
         )
@@ -1020,7 +1024,7 @@ def _request(given: Mapping[str, Any], arrays: Arrays, prefix: str, control: str
     seen, size, columns = len(frames), (camera.height, camera.width), len(space.axes)
     context = Context(
         Clip(array("context/frames", "uint8", seen, *size, 3), _number("fps", given["fps"], 0)),
-        array("context/poses", "float64", seen, 4, 4),
+        array("context/poses", "float64", seen, 4, 4) if given.get("posed", True) else None,
         Actions(space, array("context/actions", "float32", max(seen - 1, 0), columns)),
         camera,
         array("context/depth", "float32", seen, *size).__getitem__ if prefix + "context/depth" in arrays else None,

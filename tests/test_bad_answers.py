@@ -117,18 +117,18 @@ def ends(clip: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tupl
     """By model how its task ended, and why: one run asks them all."""
     folder = tmp_path_factory.mktemp("runs")
     (folder / "faster.py").write_text(FASTER)
-    subjects: list[Any] = [each[0] for each in (*ASKED, *NOT_ASKED)]
-    subjects.append(f"cmd:{sys.executable} {folder / 'faster.py'}")
+    models: list[Any] = [each[0] for each in (*ASKED, *NOT_ASKED)]
+    models.append(f"cmd:{sys.executable} {folder / 'faster.py'}")
     with ExitStack() as servers:
         for fault in FAULTS:
             server = servers.enter_context(realtime_server())
             server.fault = fault
-            subjects.append(Session(server.url, fault))
+            models.append(Session(server.url, fault))
         settings = {"tests": "mem"}
-        result = run("mind", model=subjects, data=clip, out=folder / "runs", settings=settings, scoring=False)
-    why = {one.subject: one.error for one in (*result.failures, *result.skips)}
+        result = run("mind", model=models, data=clip, out=folder / "runs", settings=settings, scoring=False)
+    why = {one.model: one.error for one in (*result.failures, *result.skips)}
     found = {}
-    for name, counts in result.subject_counts.items():
+    for name, counts in result.model_counts.items():
         assert counts.expected == 1
         end = "failed" if counts.failed else "skipped" if counts.skipped else "scored"
         found[name] = (end, why.get(name, ""))
@@ -187,7 +187,7 @@ def test_a_calibration_that_does_not_fit_is_refused_before_anything_is_asked(
     model = {**whole["model"], "name": changed.get("name", "render")}
     written = {**whole, "model": model, "version": changed.get("version", whole["version"])}
     (tmp_path / "c.json").write_text(json.dumps(written))
-    words_of = ("run", "mind", "--data", clip, "--model", "render?calibration=c.json", "--no-references", "--dry-run")
+    words_of = ("run", "mind", "--data", clip, "--model", "render?calibration=c.json", "--no-baselines", "--dry-run")
     done = command(tmp_path, *words_of)
     assert done.returncode == (2 if words else 0), done.stderr
     assert words in done.stderr

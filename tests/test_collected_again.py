@@ -18,26 +18,35 @@ from worldgauge.models import models
 from worldgauge.suites import suites
 from worldgauge.tools.viewer_runs import Footages, Library
 
+pytestmark = pytest.mark.process
+
 FEW: dict[str, dict[str, Any]] = {
     "loopnav": {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)},
     "mind": {"mem": 1, "mirror": 1, "action_space": 0, "train": 0, "frames": 24, "size": (64, 36)},
-    "target": {"scenes": 1, "per_scene": 1, "places": ("indoors",), "size": (96, 54), "fps": 5},
-    "closedloop": {"scenes": 1, "recognition": 1, "navigation": 1, "questions": 1, "manipulation": 0, "size": (64, 36)},
-    "build": {"structures": 1, "stimuli": 1, "commonsense": 1, "size_px": 64},
+    "targetbench": {"scenes": 1, "per_scene": 1, "places": ("indoors",), "size": (96, 54), "fps": 5},
+    "worldinworld": {
+        "scenes": 1,
+        "recognition": 1,
+        "navigation": 1,
+        "questions": 1,
+        "manipulation": 0,
+        "size": (64, 36),
+    },
+    "mineanybuild": {"structures": 1, "stimuli": 1, "commonsense": 1, "size_px": 64},
 }
 """Options of the collection of each suite; a suite of another package has those of its `demo_set`, or the defaults."""
 MORE: dict[str, dict[str, Any]] = {
     "loopnav": {"settlements": 2, "size": (80, 45)},
     "mind": {"mem": 2, "size": (80, 45)},
-    "target": {"per_scene": 2, "size": (128, 72)},
-    "closedloop": {"navigation": 2, "size": (80, 45)},
-    "build": {"structures": 2, "size_px": 80},
+    "targetbench": {"per_scene": 2, "size": (128, 72)},
+    "worldinworld": {"navigation": 2, "size": (80, 45)},
+    "mineanybuild": {"structures": 2, "size_px": 80},
 }
 """A larger set, with frames of another size."""
 SETTINGS: dict[str, dict[str, Any]] = {
-    "mind": {"poses": "exact"},
-    "target": {"decoder": "exact", "fps": 5},
-    "closedloop": {"view_px": 48, "panorama_px": 128, "decisions": 2},
+    "mind": {"poses": "exact", "horizon": 8},
+    "targetbench": {"decoder": "exact", "fps": 5},
+    "worldinworld": {"view_px": 48, "panorama_px": 128, "decisions": 2},
 }
 
 
@@ -46,7 +55,7 @@ def values(suite: str, data: Path, out: Path) -> dict[str, Any]:
     kind, settings = suites.get(suite), SETTINGS.get(suite)
     if suite not in FEW and (demo := kind.demo_set()) is not None:
         settings = dict(demo.settings)
-    model = agents.get("random")() if kind.subject_kind == "agent" else models.get("freeze")()
+    model = agents.get("random")() if kind.answerer_kind == "agent" else models.get("freeze")()
     result = wg.run(suite, data=data, model=[model], out=out, settings=settings)
     assert result.ok, result.failures
     scores = {f"{one.task} {one.metric}": one.value for rows in result.scores.values() for one in rows}

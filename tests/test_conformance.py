@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suites.closedloop.manipulation.table_sight import table
+from suites.worldinworld.manipulation.table_sight import table
 from support.registered import own_names
 from support.task_context import QuietContext
 from worldgauge.core.actions import HAND_POSES
@@ -24,14 +24,14 @@ from worldgauge.models import models
 from worldgauge.perception import estimators
 from worldgauge.perception.decoders import decoders
 from worldgauge.suites import suites
-from worldgauge.suites.build.critics import critics
-from worldgauge.suites.build.format import KINDS, LIMITS
-from worldgauge.suites.closedloop.manipulation.env import TableEnv, TableImagination
-from worldgauge.suites.closedloop.policies.contract import ActionPlan
-from worldgauge.suites.closedloop.task import TaskParameters
-from worldgauge.suites.closedloop.trial_questions import StepQuestions
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
+from worldgauge.suites.mineanybuild.critics import critics
+from worldgauge.suites.mineanybuild.format import KINDS, LIMITS
+from worldgauge.suites.worldinworld.manipulation.env import TableEnv, TableImagination
+from worldgauge.suites.worldinworld.policies.contract import ActionPlan
+from worldgauge.suites.worldinworld.task import TaskParameters
+from worldgauge.suites.worldinworld.trial_questions import StepQuestions
 from worldgauge.worlds import World, open_world, worlds
 
 REGISTRIES = {r.kind: r for r in (suites, models, agents, critics, metrics, worlds, estimators, decoders)}
@@ -212,8 +212,8 @@ class TestSuite:
 
     def test_references_exist(self, name: str) -> None:
         suite = suites.get(name)
-        known = agents if suite.subject_kind == "agent" else models
-        assert set(suite.references) <= set(known.names())
+        known = agents if suite.answerer_kind == "agent" else models
+        assert set(suite.baselines) <= set(known.names())
 
     def test_published_numbers_are_marked(self, name: str) -> None:
         for made in suites.get(name)().published():
@@ -221,10 +221,10 @@ class TestSuite:
             assert all(row.kind == "published" for row in made.rows)
 
     def test_scores_stay_in_their_bounds(self, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-        small = {"view_px": 48, "panorama_px": 128, "decisions": 2} if name == "closedloop" else {}
+        small = {"view_px": 48, "panorama_px": 128, "decisions": 2} if name == "worldinworld" else {}
         suite = suites.get(name)(**small)
         task = next(iter(suite.tasks(request.getfixturevalue(f"{name}_data"))))
-        asked = agents.get("random")() if suite.subject_kind == "agent" else models.get("freeze")()
+        asked = agents.get("random")() if suite.answerer_kind == "agent" else models.get("freeze")()
         record = suite.perform(task, asked, QuietContext(tmp_path))
         for score in suite.score(record, QuietContext(tmp_path)):
             # A name may say of which test the metric is taken, as in "lcm/mse_720p".

@@ -1,6 +1,6 @@
 """What README and docs show runs, and what they point at exists."""
 
-import importlib
+import importlib.util
 import json
 import os
 import re
@@ -78,7 +78,7 @@ def test_camera_model_of_the_guide_gets_its_caption_and_its_convention(walks: Pa
     report = json.loads(command(tmp_path, "check-model", "--model", way, "--json").stdout)
     assert report["ok"], report
     assert {one["name"]: one["status"] for one in report["verdicts"]}["control"] == "ok"
-    arguments = ["--limit", "1", "--no-references", "--out", "runs", "--json"]
+    arguments = ["--limit", "1", "--no-baselines", "--out", "runs", "--json"]
     done = command(tmp_path, "run", "loopnav", "--data", walks, "--model", way, *arguments)
     assert json.loads(done.stdout)["counts"]["scored"] == 1, done.stderr
     (record,) = (tmp_path / "runs").rglob("record.json")
@@ -100,22 +100,6 @@ def test_keys_model_of_the_guide_obeys_on_real_clips(clips: Path, tmp_path: Path
     assert 0 < found["lcm/mse_720p"] < 1
 
 
-def test_model_of_the_calibration_page_goes_half_as_far(tmp_path: Path) -> None:
-    page = ROOT / "docs" / "calibration.md"
-    (tmp_path / "half.py").write_text(files_of(page)["half.py"], "utf-8")
-    words = shlex.split(
-        re.findall(r"^ {4}worldgauge (calibrate .* half .*)$", page.read_text("utf-8"), re.MULTILINE)[0]
-    )
-    done = command(tmp_path, *words, "--json")
-    assert done.returncode == 0, done.stderr
-    gains = {name: found["gain"]["mean"] for name, found in json.loads(done.stdout)["controls"].items()}
-    walks = {"forward", "back", "left", "right"}
-    assert {name: round(gain, 1) for name, gain in gains.items()} == {
-        name: 0.5 if name in walks else 1 for name in gains
-    }
-    assert command(tmp_path, "calibrate", "--model", "./half.py:Half?calibration=half", "--out", "x").returncode == 2
-
-
 def test_readme_shows_a_model_of_ones_own_in_under_20_lines() -> None:
     assert len(block(ROOT / "README.md", "python", "class MyModel").strip().split("\n")) < 20
 
@@ -129,12 +113,13 @@ def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: P
     done = subprocess.run([sys.executable, "example.py"], capture_output=True, text=True, timeout=240, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(r"truth\s+2\s+1\.0+\s+0\.0", done.stdout), done.stdout
+    assert "PairDifference(a='truth', b='freeze'" in done.stdout
 
 
 def test_model_of_the_guide_runs_from_the_command_line(walks: Path, tmp_path: Path) -> None:
     (tmp_path / "wm.py").write_text(block(ROOT / "docs" / "adding.md", "python", "class MyModel"), "utf-8")
     arguments = ["--data", str(walks), "--limit", "1", "--model", "./wm.py:MyModel?gain=0.8", "--out", "runs", "--json"]
-    done = command(tmp_path, "run", "loopnav", *arguments)
+    done = command(tmp_path, "run", "loopnav", *arguments, "--no-baselines")
     assert done.returncode == 0, done.stderr
     assert "my-model" in done.stdout
 
@@ -211,7 +196,7 @@ def test_modules_that_the_docs_name_exist() -> None:
         if page.name == "CHANGELOG.md":  # what is gone stands in the first column
             text = re.sub(r"^\|[^|]*\|", "", text.partition("## 0.1.0")[0], flags=re.MULTILINE)
         for name in set(re.findall(r"\bworldgauge(?:_train|_lab)?\.[a-z_]+(?:\.[A-Za-z_]\w*)+", text)):
-            if not is_importable(name):
+            if importlib.util.find_spec(name.partition(".")[0]) and not is_importable(name):
                 missing.append(f"{page.relative_to(ROOT)}: {name}")
     assert not missing
 
@@ -244,32 +229,34 @@ def test_commands_in_the_docs_exist(page: Path) -> None:
     """Every `worldgauge VERB --option` that the pages show is one the command line knows."""
     for line in re.findall(r"^\s{4}(worldgauge .*)$", page.read_text("utf-8"), re.MULTILINE):
         words = shlex.split(line.split("#")[0])
-        has_verbs = words[1] in ("collect", "data", "minecraft", "study", "weights")
+        has_verbs = words[1] in ("collect", "data", "minecraft", "mineanybuild", "study", "weights", "world")
         verb = words[1:3] if has_verbs else words[1:2]
         known = command(ROOT, *verb, "--help")
+        if "comes with the package worldgauge-" in known.stderr:
+            continue  # the neighbour is not installed, and its own tests know its commands
         assert known.returncode == 0, line
         for option in (word.partition("=")[0] for word in words if word.startswith("--")):
             assert option in known.stdout, f"{option} in: {line}"
 
 
 def test_agent_of_the_build_page_answers_every_kind(builds: Path, tmp_path: Path) -> None:
-    code = block(ROOT / "src" / "worldgauge" / "suites" / "build" / "README.md", "python", "class MyAgent")
+    code = block(ROOT / "src" / "worldgauge" / "suites" / "mineanybuild" / "README.md", "python", "class MyAgent")
     assert len(code.strip().split("\n")) < 15
     (tmp_path / "mine.py").write_text(code, "utf-8")
     arguments = ["--data", str(builds), "--agent", "./mine.py:MyAgent", "--out", "runs", "--json"]
-    done = command(tmp_path, "run", "build", *arguments)
+    done = command(tmp_path, "run", "mineanybuild", *arguments, "--no-baselines")
     assert done.returncode == 0, done.stderr
     counts = json.loads(done.stdout)["counts"]
     assert counts["scored"] == counts["expected"] == 56
 
 
 def test_environment_of_the_build_page_steps(tmp_path: Path) -> None:
-    code = block(ROOT / "src" / "worldgauge" / "suites" / "build" / "README.md", "python", "gymnasium.make")
+    code = block(ROOT / "src" / "worldgauge" / "suites" / "mineanybuild" / "README.md", "python", "gymnasium.make")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 def test_environment_of_the_closedloop_page_steps(tmp_path: Path) -> None:
-    code = block(ROOT / "src" / "worldgauge" / "suites" / "closedloop" / "README.md", "python", "gymnasium.make")
+    code = block(ROOT / "src" / "worldgauge" / "suites" / "worldinworld" / "README.md", "python", "gymnasium.make")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -34,14 +34,14 @@ def test_everything_is_scored(result: RunResult) -> None:
     assert result.ok
     assert result.counts.expected == result.counts.scored == 8 * len(SUBJECTS)
     frame = result.frame
-    assert set(frame.subject) == set(SUBJECTS)
+    assert set(frame.model) == set(SUBJECTS)
     assert frame[(frame.metric == "sgcs")].value.notna().all()
 
 
 @pytest.mark.slow
 def test_references_stand_in_order(result: RunResult) -> None:
     """Two villages are too few for intervals."""
-    means = result.frame.groupby(["metric", "subject"]).value.mean()
+    means = result.frame.groupby(["metric", "model"]).value.mean()
     for metric in ("sgcs_chance_corrected", "sgcs"):
         assert means[metric, "truth"] == pytest.approx(1.0, abs=1e-12)
         assert 1 > means[metric, "memory"] > means[metric, "forgetful"] + 0.2
@@ -50,7 +50,7 @@ def test_references_stand_in_order(result: RunResult) -> None:
 
 @pytest.mark.slow
 def test_forgetful_is_as_sharp_as_the_truth_and_wrong(result: RunResult) -> None:
-    means = result.frame.groupby(["metric", "subject"]).value.mean()
+    means = result.frame.groupby(["metric", "model"]).value.mean()
     assert 0.8 < means["sharpness", "forgetful"] / means["sharpness", "truth"] < 1.25
     assert means["sgcs_chance_corrected", "forgetful"] < 0.4 < means["sgcs_chance_corrected", "memory"]
 

@@ -60,9 +60,9 @@ def test_model_and_metric(folder: Path) -> None:
     assert "fade" in typed(folder, check)
     typed(folder, collect)
     assert "fade" in typed(folder, run)
-    assert "fade" in typed(folder, served, "--limit", "1", "--no-references")
+    assert "fade" in typed(folder, served, "--limit", "1", "--no-baselines")
     run, score = commands_of("hello_metric.py")
-    assert "brightness_gap (your own)" in typed(folder, run, "--no-references")
+    assert "brightness_gap (your own)" in typed(folder, run, "--no-baselines")
     assert typed(folder, score).count("brightness_gap (your own)") == 1
     assert "gap 2.0 grey levels, PSNR 42.1 dB" in typed(folder, "python examples/hello_metric.py")
 
@@ -70,7 +70,7 @@ def test_model_and_metric(folder: Path) -> None:
 def test_world_is_walked_in_and_found_by_its_name(folder: Path) -> None:
     collect, run = commands_of("hello_world.py")
     typed(folder, collect, "--per-combination", "1", "--size", "64x36", "--workers", "2")
-    assert "2 expected = 2 scored" in typed(folder, run, "--no-references", "--workers", "2")
+    assert "2 expected = 2 scored" in typed(folder, run, "--no-baselines", "--workers", "2")
     assert "looking down from 2.0 m" in typed(folder, "python examples/hello_world.py")
 
 

@@ -134,8 +134,8 @@ def all_imports(tree: ast.Module) -> set[str]:
     return found | {(node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
-MOST_CORE = Size(files=600, folders=80, code=92_600, lines=137_500, longest=700, sections=8_000)
-MOST_ALL = Size(files=720, folders=100, code=108_800, lines=161_500, longest=700, sections=8_000)
+MOST_CORE = Size(files=600, folders=80, code=90_300, lines=130_400, longest=700, sections=8_000)
+MOST_ALL = Size(files=720, folders=100, code=108_100, lines=156_400, longest=700, sections=8_000)
 """What the code base may grow to. Less is better: lower them with it."""
 
 
@@ -144,16 +144,28 @@ def test_the_code_base_keeps_its_size(folders: tuple[Path, ...], most: Size) -> 
     found = size(*folders)
     over = {name: (getattr(found, name), getattr(most, name)) for name in SIZES}
     assert not {name: pair for name, pair in over.items() if pair[0] > pair[1]}
-    assert len(found.fragments) <= 5, found.fragments
+    assert len(found.fragments) <= 6, found.fragments
+    assert not found.names
+    if folders == CORE:
+        assert found.registries <= 10
+
+
+def file_of(module: str) -> str | None:
+    """Text of a module of any package here; None where there is none."""
+    path = module.replace(".", "/")
+    places = [ROOT / "src", ROOT, *(ROOT / "packages").glob("*/src")]
+    files = [place / one for place in places for one in (f"{path}.py", f"{path}/__init__.py")]
+    return next((file.read_text(encoding="utf-8") for file in files if file.exists()), None)
 
 
 def test_what_moved_is_where_the_map_says() -> None:
     moved: dict[str, str] = json.loads((ROOT / "tests" / "moved.json").read_text())
     assert len(moved) > 600
     for old, new in moved.items():
-        places = [ROOT / "src", ROOT, *(ROOT / "packages").glob("*/src")]
-        path = new.replace(".", "/")
-        assert any((place / f"{path}.py").exists() or (place / path / "__init__.py").exists() for place in places), old
+        if old.startswith(("suite:", "--", "worldgauge ")):
+            continue
+        module, _, name = new.rpartition(".")
+        assert file_of(new) is not None or re.search(rf"\b{name}\b", file_of(module) or ""), old
 
 
 def test_suites_never_import_suites() -> None:
@@ -171,7 +183,7 @@ def test_nothing_outside_the_suites_names_one() -> None:
     named = [
         f"{name}:{node.lineno}: {node.value!r}"
         for name in FILES
-        if suite_of(name) is None and name not in FRONT
+        if suite_of(name) is None and name not in {*FRONT, "suites/__init__.py"}
         for node in ast.walk(tree_of(name))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _names_a_suite(node.value)
     ]
@@ -185,7 +197,7 @@ def _names_a_suite(text: str) -> bool:
     )
 
 
-PLAIN_WORDS = frozenset({"build", "mind", "target"})
+PLAIN_WORDS = frozenset({"mind"})
 """Names of suites that are words of English too, such as the target of an action; a path to their modules counts."""
 
 
@@ -231,8 +243,8 @@ def test_folders_are_of_a_size_to_look_over() -> None:
     assert not {folder: count for folder, count in counts.items() if count > MOST_MODULES}
 
 
-OF_NO_ROOM = {"adapters", "foreign", "fuzz", "release", "support"}
-"""Folders of tests that are about no room: another environment, damage of all, an earlier release, what tests share."""
+OF_NO_ROOM = {"adapters", "cheats", "foreign", "fuzz", "release", "support"}
+"""Folders of tests that are about no room: another environment, models that cheat, damage, a release, shared code."""
 
 
 def test_tests_lie_where_their_module_lies() -> None:
@@ -293,8 +305,8 @@ def test_the_rules_find_what_they_are_for() -> None:
     """Each would catch what it forbids: tried on sources made up here."""
     assert top_level_imports(ast.parse("import scipy.ndimage\ndef f():\n    import torch")) == {"scipy"}
     assert _names_a_suite("loopnav")
-    assert _names_a_suite("worldgauge.suites.build.scoring:score")
-    assert _names_a_suite("suites.build.critics")
+    assert _names_a_suite("worldgauge.suites.mineanybuild.scoring:score")
+    assert _names_a_suite("suites.mineanybuild.critics")
     assert not _names_a_suite("worldgauge.suites")
     assert suite_of("suites/mind/actions.py") == "mind"
     assert suite_of("suites/spin.py") == "spin"

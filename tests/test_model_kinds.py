@@ -17,7 +17,7 @@ from support.places import TESTS
 from support.realtime_server import RealtimeServer, realtime_server
 from support.task_context import QuietContext
 from worldgauge.engine.collect import collect
-from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.engine.suite.base import suites
 from worldgauge.engine.suite.contract import Record
 from worldgauge.worlds.tabletop.engine import can_draw
@@ -26,11 +26,11 @@ KINDS = ("camera_at_16", "keys_at_25", "sentences", "words", "poses_and_keys", "
 SETTINGS: dict[str, dict[str, Any]] = {
     "loopnav": {"stride": 40},
     "mind": {"tests": "mem"},
-    "target": {"decoder": "exact", "cross_check": "never"},
-    "closedloop": {"view_px": 48, "panorama_px": 128, "decisions": 1, "candidates": 2, "task": "navigation"},
+    "targetbench": {"decoder": "exact", "cross_check": "never"},
+    "worldinworld": {"view_px": 48, "panorama_px": 128, "decisions": 1, "candidates": 2, "task": "navigation"},
 }
 OWN = {"camera_at_16": 16.0, "keys_at_25": 25.0, "sentences": 16.0, "words": 24.0, "poses_and_keys": 20.0}
-RECORDED = {"loopnav": 20.0, "mind": 24.0, "target": 10.0}
+RECORDED = {"loopnav": 20.0, "mind": 24.0, "targetbench": 10.0}
 
 
 @pytest.fixture(scope="module")
@@ -53,17 +53,17 @@ def asked(request: pytest.FixtureRequest, server: RealtimeServer, tmp_path: Path
     def ask(kind: str, suite: str) -> Record:
         opened = suites.get(suite)(**SETTINGS[suite])
         task = next(iter(opened.tasks(request.getfixturevalue(f"{suite}_data"))))
-        subject = resolve_subject(text_of(kind, server)).model
+        model = resolve_model(text_of(kind, server)).model
         try:
-            return opened.perform(task, subject, QuietContext(tmp_path))
+            return opened.perform(task, model, QuietContext(tmp_path))
         finally:
-            getattr(subject, "close", lambda: None)()
+            getattr(model, "close", lambda: None)()
 
     return ask
 
 
 def test_camera_poses_act_in_a_home_and_padding_is_told(asked: Any) -> None:
-    facts = asked("camera_at_16", "closedloop").facts
+    facts = asked("camera_at_16", "worldinworld").facts
     assert facts["calls"] == 2
     # Of 8n + 1 frames the first is the view: steps are filled up to the next 8.
     assert facts["frames_asked"] < facts["frames_made"]
@@ -78,7 +78,7 @@ def test_keys_at_25_on_a_loop_at_20(asked: Any) -> None:
 
 
 def test_keys_as_sentences_follow_a_planned_path(asked: Any) -> None:
-    facts = asked("sentences", "target").facts
+    facts = asked("sentences", "targetbench").facts
     assert (facts["planner"], facts["fps"], facts["frames_generated"]) == ("walker", 16.0, 128)
 
 
@@ -95,7 +95,7 @@ def test_poses_and_keys_remember_all_that_was_seen(asked: Any) -> None:
 
 def test_a_session_is_asked_once_for_each_plan(asked: Any, server: RealtimeServer) -> None:
     before = len(server.asked)
-    facts = asked("session", "closedloop").facts
+    facts = asked("session", "worldinworld").facts
     assert len(server.asked) - before == facts["calls"] == 2
 
 
@@ -108,8 +108,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             **{"families": ("urban",), "train": 0, "mem": 1, "action_space": 0, "mirror": 0},
             **{"frames": 48, "size": (64, 36)},
         },
-        "target": {"scenes": 1, "per_scene": 1, "size": (160, 90), "fps": 10},
-        "closedloop": {
+        "targetbench": {"scenes": 1, "per_scene": 1, "size": (160, 90), "fps": 10},
+        "worldinworld": {
             **{"scenes": 1, "recognition": 0, "questions": 0, "navigation": 1, "size": (128, 72)},
             "manipulation": int(can_draw()),
         },
@@ -119,7 +119,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-QUICK = ("session", "closedloop")
+QUICK = ("session", "worldinworld")
 """The one that is asked whenever tests run."""
 
 
@@ -140,14 +140,14 @@ def test_one_command(suite: str, kind: str, data: Path, server: RealtimeServer, 
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     found = json.loads(done.stdout)
-    counts = {subject: run["counts"] for subject, run in found["runs"].items()}
-    (name,) = (row["label"] for row in found["tables"][0]["rows"] if row["kind"] == "subject")
+    counts = {model: run["counts"] for model, run in found["runs"].items()}
+    (name,) = (row["label"] for row in found["tables"][0]["rows"] if row["kind"] == "model")
     for each in counts.values():
         assert each["expected"] == each["scored"] + each["skipped"] + each["failed"]
         assert each["failed"] == 0
     assert counts[name]["scored"]
-    skips = [skip for skip in found["skips"] if skip["subject"] == name]
-    if suite == "closedloop" and kind != "words" and can_draw():
+    skips = [skip for skip in found["skips"] if skip["model"] == name]
+    if suite == "worldinworld" and kind != "words" and can_draw():
         assert [skip["task"].split("/")[0] for skip in skips] == ["manipulation"]
         assert all(skip["error"] and "\n" not in skip["error"] for skip in skips)
     else:
@@ -159,7 +159,7 @@ def test_one_command(suite: str, kind: str, data: Path, server: RealtimeServer, 
     assert len(costs) == bridged
     if bridged:
         (row,) = (row for row in found["tables"][0]["rows"] if row["label"] == f"truth-fps-{own:g}")
-        assert row["kind"] == "reference"
+        assert row["kind"] == "baseline"
         assert any(cell["mean"] is not None for cell in row["cells"])
         assert any(note.startswith(f"{name} was asked at {own:g} frames/s") for note in found["tables"][0]["notes"])
     (row,) = (row for row in found["speed"]["rows"] if row["label"] == name)

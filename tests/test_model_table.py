@@ -26,17 +26,17 @@ from worldgauge.core.model import ModelSpec, knows
 from worldgauge.models.calibration import motion_word
 from worldgauge.serving.foreign import adopt
 from worldgauge.suites.mind.actions import walk_look
-from worldgauge.suites.target.planners import ROBOT_WALK
+from worldgauge.suites.targetbench.planners import ROBOT_WALK
 from worldgauge.worlds.walking.primitives import NAV_STEPS
 
 PAGE = Path(__file__).parents[1] / "docs" / "adapters.md"
 START, END = "<!-- table: models and suites -->\n", "<!-- end of the table -->"
-SUITES = ("loopnav", "mind", "target", "walk", "arm")
+SUITES = ("loopnav", "mind", "targetbench", "walk", "arm")
 RATES = {"loopnav": LOOP_WALK.fps, "mind": walk_look(1.0, 1.0).fps}
 SPACES = {
     "loopnav": LOOP_WALK.name,
     "mind": walk_look(1.0, 1.0).name,
-    "target": ROBOT_WALK.name,
+    "targetbench": ROBOT_WALK.name,
     "walk": NAV_STEPS.name,
     "arm": HAND_POSES.name,
 }
@@ -114,7 +114,7 @@ def answer(spec: ModelSpec, suite: str) -> str:
         "p": spec.lengths is not None or (spec.chunk or 1) > 1,
         "c": spec.crop is not None,
         "w": spec.control == "text",
-        "l": suite == "target" and spec.control != "text",
+        "l": suite == "targetbench" and spec.control != "text",
         "u": spec.control != "text" and motion_word(spec.settings, spec.inputs) == "unknown",
     }
     told = "".join(letter for letter, holds in letters.items() if holds)

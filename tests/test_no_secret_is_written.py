@@ -60,7 +60,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_secret_that_is_typed_is_refused_and_never_told(
     words: list[str], data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    what = ["build", "--data", data] if words[0] == "--agent" else ["loopnav", "--data", data.parent / "loops"]
+    what = ["mineanybuild", "--data", data] if words[0] == "--agent" else ["loopnav", "--data", data.parent / "loops"]
     with caplog.at_level(logging.DEBUG):
         done = command(tmp_path, "run", *what, "--out", "runs", *words)
     told = done.stdout + done.stderr
@@ -129,8 +129,8 @@ def test_a_secret_of_the_environment_stays_out_of_runs_logs_reports_and_bundles(
     plant(monkeypatch)
     monkeypatch.setenv("WORLDGAUGE_PASS_ENV", "CANARY_API_KEY")
     (tmp_path / "teller.py").write_text(AGENT)
-    wanted = ["--agent", "./teller.py:Teller", "--agent", "reader", "--set", "task=planning"]
-    done = command(tmp_path, "run", "build", "--data", data, "--out", "runs", *wanted)
+    wanted = ["--agent", "./teller.py:Teller", "--agent", "reader", "--set", "task=planning", "--no-baselines"]
+    done = command(tmp_path, "run", "mineanybuild", "--data", data, "--out", "runs", *wanted)
     assert done.returncode == 1, done.stderr
     assert list(tmp_path.rglob("journal.jsonl"))
     write_report([tmp_path / "runs"], tmp_path / "page")
@@ -144,7 +144,7 @@ def test_a_secret_of_the_environment_stays_out_of_servers_the_viewer_and_boards(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    loops, runs = data.parent / "loops", ["--out", "runs"]
+    loops, runs = data.parent / "loops", ["--out", "runs", "--no-baselines"]
     with open(tmp_path / "server.log", "wb") as log:
         model = f"{MODELS / 'client_models.py'}:Fade"
         server = subprocess.Popen(

@@ -10,6 +10,8 @@ import pytest
 
 from support.places import DOCS
 
+pytestmark = pytest.mark.process
+
 NOTEBOOK = DOCS / "tutorial.ipynb"
 PLAIN = os.environ.get("WORLDGAUGE_PLAIN", "")
 JUPYTER = os.environ.get("WORLDGAUGE_JUPYTER", "")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not OTHER.exists(), reason="the second environme
 def start(data: Path, out: Path, extra: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
     """One command, as a user would type it."""
     command = [sys.executable, "-m", "worldgauge.cli.main", "run", "loopnav", "--data", str(data), "--out", str(out)]
-    command += ["--model", f"cmd:{OTHER} -m worldgauge_serve {MODEL}:Blend?gain=0.9"]
+    command += ["--no-baselines", "--model", f"cmd:{OTHER} -m worldgauge_serve {MODEL}:Blend?gain=0.9"]
     return subprocess.Popen(
         command, env={**os.environ, **(extra or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -27,8 +27,38 @@ def test_a_run_shows_itself(result: wg.Result) -> None:
     text = str(result)
     assert text.splitlines()[-1].startswith("truth: 2 expected")
     assert "freeze" in text
-    assert set(result.frame.subject) == {"freeze", "truth"}
+    assert set(result.frame.model) == {"freeze", "truth"}
     assert [table.metric for table in result.table()] == [table.metric for table in engine.RunResult.table(result)]
+
+
+def test_results_are_short(result: wg.Result) -> None:
+    assert repr(result) == "<loopnav: freeze, truth; 4 expected = 4 scored + 0 skipped + 0 failed>"
+    tables = result.table()
+    assert repr(tables) == f"<{len(tables)} tables, headline {tables[0].metric}>"
+    assert repr(tables[0]) == f"<table of {tables[0].metric}: 2 rows, {len(tables[0].columns)} columns>"
+    assert str(tables).count("\n") < 30
+    assert str(tables).startswith(str(tables[0]))
+    assert ", mse" in str(tables).splitlines()[-1]
+
+
+def test_one_table_by_its_metric(result: wg.Result) -> None:
+    one = result.table(metric="mse")
+    assert one.metric == "mse"
+    assert str(one) == str(next(table for table in result.table() if table.metric == "mse"))
+    with pytest.raises(UnknownNameError, match=r"no table 'msee'\. Did you mean 'mse'"):
+        result.table("msee")
+
+
+def test_two_rows_are_compared(result: wg.Result) -> None:
+    frame = result.frame.query("metric == 'mse'").pivot(index="task", columns="model", values="value")
+    pair = result.compare("freeze", "truth", "mse")
+    assert (pair.a, pair.b, pair.n) == ("freeze", "truth", 2)
+    assert pair.mean == pytest.approx((frame.freeze - frame.truth).mean())
+    assert result.compare("truth", "freeze", "mse").mean == pytest.approx(-pair.mean)
+    assert result.compare("truth", "freeze").mean > 0
+    assert (pair.p, pair.p_holm) == (None, None)  # two clusters are too few
+    with pytest.raises(UnknownNameError, match="no row 'freez'"):
+        result.compare("freez", "truth")
 
 
 def test_a_task_is_a_film_that_plays_in_a_notebook(result: wg.Result) -> None:
@@ -48,7 +78,7 @@ def test_a_misspelled_task_is_suggested(result: wg.Result) -> None:
 
 
 def test_a_suite_with_answers_has_no_films(builds: Path, tmp_path: Path) -> None:
-    result = wg.run("build", data=builds, model="reader", limit=1, out=tmp_path)
+    result = wg.run("mineanybuild", data=builds, model="reader", limit=1, out=tmp_path)
     with pytest.raises(UsageError, match="the report shows the answers"):
         result.film("any")
 

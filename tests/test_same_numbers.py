@@ -11,7 +11,7 @@ def write(
 ) -> Path:
     folder = runs / "loopnav" / "freeze"
     folder.mkdir(parents=True)
-    entries = [{"subject": "freeze", "task": "t", "metric": m, "value": value, "series": series} for m in metrics]
+    entries = [{"model": "freeze", "task": "t", "metric": m, "value": value, "series": series} for m in metrics]
     (folder / "scores.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     return runs
 

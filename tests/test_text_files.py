@@ -8,9 +8,9 @@ from support.text_readers import Reader, check_another_encoding, check_marks_and
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.io import read_json_object
 from worldgauge.perception.colmap import read_images_txt
-from worldgauge.suites.closedloop.format.files import read_json
-from worldgauge.suites.target.format.read import read_labels, read_path
-from worldgauge.suites.target.settings import template_of
+from worldgauge.suites.targetbench.format.read import load_labels, read_path
+from worldgauge.suites.targetbench.settings import template_of
+from worldgauge.suites.worldinworld.format.files import read_json
 from worldgauge.worlds.scan.ply import read_ply
 
 PLY = """ply
@@ -30,12 +30,12 @@ end_header
 READERS: dict[str, Reader] = {
     "images of COLMAP": ("images.txt", "# list\n1 1 0 0 0 1 2 3 1 a.png\n\n", lambda path: repr(read_images_txt(path))),
     "path of target": ("path.csv", "x, y\n1,2\n3,4\n", lambda path: read_path(path).xy.tolist()),
-    "labels of target": ("labels.csv", "name,is_explicit\na,1\nb,0\n", read_labels),
+    "labels of target": ("labels.csv", "name,is_explicit\na,1\nb,0\n", load_labels),
     "prompt of target": ("own.txt", "Walk to\n{target}.\n", lambda path: template_of(str(path)).text),
     "prompt of a chat": (
         "judge.txt",
         "$question\n$reference $extra $prediction\n",
-        lambda path: Prompts("worldgauge.suites.closedloop", path.parent)["judge"].digest,
+        lambda path: Prompts("worldgauge.suites.worldinworld", path.parent)["judge"].digest,
     ),
     "object": ("a.json", '{"a": [1,\n2]}\n', read_json_object),
     "episodes": ("b.json", '{"a": [1,\n2]}\n', read_json),

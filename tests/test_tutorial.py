@@ -12,6 +12,8 @@ import pytest
 
 import worldgauge
 
+pytestmark = pytest.mark.process
+
 PAGE = Path(__file__).parents[1] / "docs" / "add_a_suite.md"
 PACKAGE = Path(worldgauge.__file__).parent
 
@@ -126,7 +128,7 @@ def test_truth_closes_the_turn_and_stands_first_in_table_and_report(collected: P
     done = worldgauge_command(collected, path, *tutorial_command("run"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Closure of the turn" in done.stdout
-    means = {subject: closure(collected / "runs" / subject) for subject in ("truth", "freeze", "noise", "memory")}
+    means = {model: closure(collected / "runs" / model) for model in ("truth", "freeze", "noise", "memory")}
     assert means["truth"] == 1
     assert means["noise"] < means["freeze"] < means["truth"]
     assert means["memory"] > means["freeze"]

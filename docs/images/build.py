@@ -6,9 +6,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from worldgauge.suites.build.format import read_image
-from worldgauge.suites.build.format_reader import load
-from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
+from worldgauge.suites.mineanybuild.format import read_image
+from worldgauge.suites.mineanybuild.format_reader import load
+from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
 from worldgauge.worlds.blocks.views import picture
 
 SHOWN, WHO = "TSK_SP_90012_0", ("truth", "reader", "copy-example", "solid-box", "random")

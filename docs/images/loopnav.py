@@ -14,10 +14,10 @@ TILE = (320, 180)
 
 
 def main(runs: Path, record: str) -> None:
-    """Four moments of one way back, a row for each subject."""
+    """Four moments of one way back, a row for each model."""
     rows = []
-    for subject in SUBJECTS:
-        clip = Clip.open(runs / subject / "records" / record / "rollout.mp4").resized(*TILE)
+    for model in SUBJECTS:
+        clip = Clip.open(runs / model / "records" / record / "rollout.mp4").resized(*TILE)
         rows.append(np.hstack([clip[round(share * (len(clip) - 1))] for share in MOMENTS]))
     out = Path(__file__).with_suffix(".jpg")
     Image.fromarray(np.vstack(rows)).save(out, quality=88)

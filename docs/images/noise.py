@@ -8,8 +8,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from worldgauge.core.statistics import rate_interval
-from worldgauge.report.curves import Curve, SeriesStyle, line_chart
+from worldgauge.core.intervals import rate_interval
+from worldgauge.report.curves import ChartLine, SeriesStyle, line_chart
 from worldgauge.report.study_page import svg_file
 from worldgauge_lab.closedloop import NOISE, SUCCESS
 from worldgauge_lab.closedloop_questions import QUESTIONS
@@ -34,8 +34,8 @@ def main(task: str, ends: Path) -> None:
     swept = tuple((levels[model], *points[model]) for model in sorted(levels, key=levels.__getitem__))
     flat = tuple((level, *points["none"]) for level in (0.0, swept[-1][0]))
     lines = [
-        Curve(SeriesStyle("t0", "k1", task), swept),
-        Curve(SeriesStyle("l0-0", "k1", "none", reference=True), flat),
+        ChartLine(SeriesStyle("t0", "k1", task), swept),
+        ChartLine(SeriesStyle("l0-0", "k1", "none", baseline=True), flat),
     ]
     told = "; ".join(f"{model}: {SUCCESS} {point[0]:.1f}" for model, point in points.items())
     drawn = line_chart("study", QUESTIONS["noise"], told, lines, x_label=NOISE, y_label=SUCCESS, unit=False, whole=True)

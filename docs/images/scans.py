@@ -10,7 +10,7 @@ import numpy as np
 from worldgauge.worlds.export import export_starter
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.scan.checking import contact_sheet
-from worldgauge.worlds.scan.prepared import Reading
+from worldgauge.worlds.scan.prepared import ScanOptions
 
 WIDE, COLOURS = 500, 40
 
@@ -28,7 +28,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.environ["WORLDGAUGE_CACHE"] = folder
     sheets = []
     for path in export_starter(Path(folder) / "scans"):
-        sheet = contact_sheet(Scan.of_file(path, Reading()), np.random.default_rng(4))
+        sheet = contact_sheet(Scan.of_file(path, ScanOptions()), np.random.default_rng(4))
         sheets.append(cv2.resize(sheet, (WIDE, WIDE * 3 // 4), interpolation=cv2.INTER_AREA))
     cv2.imwrite(
         str(Path(__file__).with_name("scans.png")),

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
         DataError,
         LostError,
         MissingExtraError,
+        ModelError,
         NotApplicableError,
         RunError,
         ShapeError,
-        SubjectError,
         UnknownNameError,
         UsageError,
         WorldError,
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from worldgauge.report import write_report
     from worldgauge.report.film import Film
     from worldgauge.result import Result, run, score
-    from worldgauge.tools.board import write_board
     from worldgauge.tools.bundle import About, write_bundles
     from worldgauge.tools.check_model import ModelReport, check_model
+    from worldgauge.tools.evaluate import Evaluation, evaluate
     from worldgauge.tools.export import ExportNames, export
+    from worldgauge.tools.leaderboard import write_board
     from worldgauge.tools.verify import Verification, verify
 
 __all__ = [
@@ -49,10 +50,12 @@ __all__ = [
     "About",
     "Collected",
     "DataError",
+    "Evaluation",
     "ExportNames",
     "Film",
     "LostError",
     "MissingExtraError",
+    "ModelError",
     "ModelReport",
     "NotApplicableError",
     "Probe",
@@ -61,7 +64,6 @@ __all__ = [
     "Result",
     "RunError",
     "ShapeError",
-    "SubjectError",
     "UnknownNameError",
     "UsageError",
     "Verification",
@@ -70,6 +72,7 @@ __all__ = [
     "__version__",
     "check_model",
     "collect",
+    "evaluate",
     "export",
     "run",
     "score",
@@ -83,7 +86,7 @@ __getattr__, __dir__ = lazy(
     __name__,
     {
         "core.errors": (
-            "AbandonedError DataError LostError MissingExtraError NotApplicableError RunError ShapeError SubjectError "
+            "AbandonedError DataError LostError MissingExtraError NotApplicableError RunError ShapeError ModelError "
             "UnknownNameError UsageError WorldError WorldgaugeError"
         ),
         "core.registry": "Registry",
@@ -92,9 +95,10 @@ __getattr__, __dir__ = lazy(
         "report": "write_report",
         "report.film": "Film",
         "result": "Result run score",
-        "tools.board": "write_board",
+        "tools.leaderboard": "write_board",
         "tools.bundle": "About write_bundles",
         "tools.check_model": "ModelReport check_model",
+        "tools.evaluate": "Evaluation evaluate",
         "tools.export": "ExportNames export",
         "tools.verify": "Verification verify",
     },

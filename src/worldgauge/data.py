@@ -41,8 +41,8 @@ if TYPE_CHECKING:
         number_text,
         spread,
     )
-    from worldgauge.suites.build.format_reader import load as load_builds
-    from worldgauge.suites.build.generate.structures import structures
+    from worldgauge.suites.mineanybuild.format_reader import load as load_builds
+    from worldgauge.suites.mineanybuild.generate.structures import structures
 
 __all__ = [
     "CAMERA_MOTION",
@@ -101,7 +101,7 @@ __getattr__, __dir__ = lazy(
             "Collection DataReport DataTable Finding Item Made Spread check_data collections counted grouped "
             "number_text spread"
         ),
-        "suites.build.format_reader": "load_builds=load",
-        "suites.build.generate.structures": "structures",
+        "suites.mineanybuild.format_reader": "load_builds=load",
+        "suites.mineanybuild.generate.structures": "structures",
     },
 )

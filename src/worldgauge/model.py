@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, decoders, open_decoder
     from worldgauge.perception.networks import choose_device, networks
     from worldgauge.perception.networks.depth import DepthAnything
-    from worldgauge.suites.build.critics import Critic, critics
-    from worldgauge.suites.closedloop.policies.contract import ActionPlan, PolicyKit, proposers, revisers
+    from worldgauge.suites.mineanybuild.critics import Critic, critics
+    from worldgauge.suites.worldinworld.policies.contract import ActionPlan, PolicyKit, proposers, revisers
     from worldgauge.worlds.tabletop.pose_plans import clip_indices
     from worldgauge.worlds.walking.primitives import from_letters, nav_control, render_text, trajectory
 
@@ -83,8 +83,8 @@ __getattr__, __dir__ = lazy(
         "perception.decoders": "DecodeRequest DecodedPath Decoder decoders open_decoder",
         "perception.networks": "choose_device networks",
         "perception.networks.depth": "DepthAnything",
-        "suites.build.critics": "Critic critics",
-        "suites.closedloop.policies.contract": "ActionPlan PolicyKit proposers revisers",
+        "suites.mineanybuild.critics": "Critic critics",
+        "suites.worldinworld.policies.contract": "ActionPlan PolicyKit proposers revisers",
         "worlds.tabletop.pose_plans": "clip_indices",
         "worlds.walking.primitives": "from_letters nav_control render_text trajectory",
     },

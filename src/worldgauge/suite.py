@@ -13,7 +13,7 @@ from worldgauge.core.lazy import lazy
 
 if TYPE_CHECKING:
     from worldgauge.engine.options import option
-    from worldgauge.engine.suite.base import Suite, suites
+    from worldgauge.engine.suite.base import ActedSuite, AnsweredSuite, SubmittedSuite, Suite, suites
     from worldgauge.engine.suite.contract import (
         AnswerCard,
         AnswerView,
@@ -35,13 +35,16 @@ if TYPE_CHECKING:
     from worldgauge.engine.suite.scores import make_mean_score, make_score
 
 __all__ = [
+    "ActedSuite",
     "AnswerCard",
     "AnswerView",
+    "AnsweredSuite",
     "Cell",
     "DemoSet",
     "EpisodeFilms",
     "Record",
     "Score",
+    "SubmittedSuite",
     "Suite",
     "Table",
     "TableRow",
@@ -62,7 +65,7 @@ __getattr__, __dir__ = lazy(
     __name__,
     {
         "engine.options": "option",
-        "engine.suite.base": "Suite suites",
+        "engine.suite.base": "ActedSuite AnsweredSuite SubmittedSuite Suite suites",
         "engine.suite.contract": (
             "AnswerCard AnswerView Cell DemoSet EpisodeFilms Record Score Table TableRow Task TaskContext TaskData "
             "TaskDetails TaskView cached_by_task mean_of_known"

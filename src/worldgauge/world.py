@@ -19,10 +19,10 @@ if TYPE_CHECKING:
         quaternion_of_pose,
         relative,
         rotation_angle,
-        umeyama,
         wrap_angle,
         yaw_pitch_from_pose,
     )
+    from worldgauge.core.umeyama import umeyama
     from worldgauge.engine.collect import render
     from worldgauge.worlds import View, World, caption_of, open_world, worlds
     from worldgauge.worlds.scan import Scan
@@ -59,8 +59,9 @@ __getattr__, __dir__ = lazy(
     {
         "core.geometry": (
             "Camera Panorama camera_pose invert pose_from_yaw_pitch quaternion_of_pose relative rotation_angle "
-            "umeyama wrap_angle yaw_pitch_from_pose"
+            "wrap_angle yaw_pitch_from_pose"
         ),
+        "core.umeyama": "umeyama",
         "engine.collect": "render",
         "worlds": "View World caption_of open_world worlds",
         "worlds.scan": "Scan",

@@ -11,7 +11,7 @@ from adapters.image_to_video import CANVASES, DOMAINS, Cosmos3, camera_steps, ha
 from support.upstream import as_served, complaints, question, walk_rows
 from worldgauge.core.actions import HAND_POSES, Actions
 from worldgauge.core.episode import Context
-from worldgauge.core.errors import NotApplicableError, SubjectError
+from worldgauge.core.errors import ModelError, NotApplicableError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.model import RolloutRequest, checked_rollout, fitted
 from worldgauge.core.video import Clip
@@ -39,7 +39,7 @@ class Drifting:
         assert picture.shape[1::-1] in CANVASES
         assert view_point == ("ego_view" if domain == "camera_pose" else "third_person_view")
         self.asked.append((picture, words, rows, domain, fps, seed))
-        told = np.cumsum(np.concatenate([[0.0], 20 * rows.sum(axis=1)])) + seed % 7 + len(words)
+        told = np.cumsum(np.concatenate([[0.0], 20 * rows.sum(axis=1)])) + seed % 7 + len(words) % 13
         return (picture + (told[:, None, None, None] % 40).astype(np.uint8)).astype(np.uint8)
 
 
@@ -227,7 +227,7 @@ def test_settings_that_cannot_be_meant(settings: dict[str, Any], because: str) -
 def test_another_number_of_frames_is_a_failure() -> None:
     cosmos, backend = model()
     cosmos._backend = lambda *given: backend(*given)[:-1]
-    with pytest.raises(SubjectError, match=r"drew frames of shape \(4, 192, 320, 3\), not \(5, 192, 320, 3\)"):
+    with pytest.raises(ModelError, match=r"drew frames of shape \(4, 192, 320, 3\), not \(5, 192, 320, 3\)"):
         list(checked_rollout(cosmos, walk(cosmos.spec, 4)))
 
 
@@ -336,5 +336,5 @@ def test_the_real_call_refuses_another_width(weights: Path) -> None:
 def test_frames_that_the_autoencoder_rounds(weights: Path) -> None:
     cosmos = loaded(weights)
     cosmos._backend, whole = (lambda *given: whole(*given[:2], given[2][:3], *given[3:])), cosmos._backend
-    with pytest.raises(SubjectError, match=r"drew frames of shape \(1, 192"):
+    with pytest.raises(ModelError, match=r"drew frames of shape \(1, 192"):
         drawn(cosmos, walk(cosmos.spec, 4))

@@ -16,13 +16,13 @@ from adapters import image_to_video
 from support.upstream import complaints
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
-from worldgauge.core.errors import SubjectError
+from worldgauge.core.errors import ModelError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.model import Needs, RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.engine.run import run
-from worldgauge.engine.subjects import resolve_subject
-from worldgauge.suites.closedloop.trial_questions import StepQuestions
+from worldgauge.suites.worldinworld.trial_questions import StepQuestions
 from worldgauge.tools.check_model import check_model
 from worldgauge_serve import NotApplicable
 
@@ -66,7 +66,7 @@ def test_a_decision_of_the_closed_loop_is_told_in_words_and_drawn_in_one_call(vi
     assert count == 33
     np.testing.assert_array_equal(picture, asked.context.clip[0])
     assert prompt == asked.text
-    assert prompt.count("22.5") == 13
+    assert prompt == "Turn left 292.5 degrees."
     levels = [int(frame[0, 0, 0] - picture[0, 0, 0]) for frame in frames]
     assert levels == [j * 32 // 13 for j in range(1, 14)]
 
@@ -399,5 +399,5 @@ def test_code_that_comes_with_weights_is_not_run(ltx: Path, tmp_path: Path, part
 
 
 def test_a_pipeline_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(SubjectError, match=r"could not be made: ValueError: .*holds no model_index\.json"):
-        resolve_subject(f"{ADAPTER}?pipeline={tmp_path}")
+    with pytest.raises(ModelError, match=r"could not be made: ValueError: .*holds no model_index\.json"):
+        resolve_model(f"{ADAPTER}?pipeline={tmp_path}")

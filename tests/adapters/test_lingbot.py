@@ -12,7 +12,7 @@ from adapters.lingbot import LingBot, _digest_folder
 
 from adapters import lingbot
 from support.upstream import ROOT, as_served, complaints, isolated, question, walk_rows
-from worldgauge.core.errors import NotApplicableError, SubjectError
+from worldgauge.core.errors import ModelError, NotApplicableError
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.model import Needs, checked_rollout, fitted
 from worldgauge.tools.check_model import check_model
@@ -113,7 +113,7 @@ def test_the_given_image_is_not_given_back(model: LingBot) -> None:
 
 def test_a_video_of_another_size_is_a_failure(model: LingBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model._backend, "generate", lambda *given: np.zeros((3, 9, 128, 256), np.float32))
-    with pytest.raises(SubjectError, match=r"made a video of \(3, 9, 128, 256\), not \(3, 9, 144, 256\)"):
+    with pytest.raises(ModelError, match=r"made a video of \(3, 9, 128, 256\), not \(3, 9, 144, 256\)"):
         asked_of(model)
 
 

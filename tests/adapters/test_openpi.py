@@ -11,7 +11,7 @@ from PIL import Image
 
 from support.policy_server import policy_server
 from worldgauge.core.geometry import Camera
-from worldgauge.suites.closedloop.manipulation.process_proposer import checked_poses
+from worldgauge.suites.worldinworld.manipulation.process_proposer import checked_poses
 from worldgauge_serve import NotApplicable, Scene
 
 DOWN = np.array([0.2, -0.1, 1.1, 1.0, 0, 0, 0, 1.0])

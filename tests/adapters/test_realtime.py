@@ -14,9 +14,9 @@ from adapters import realtime
 from support.realtime_server import RealtimeServer, realtime_server
 from support.upstream import question, walk_rows
 from worldgauge.core.actions import HAND_POSES, LOOP_WALK, Actions
-from worldgauge.core.errors import SubjectError
+from worldgauge.core.errors import ModelError
 from worldgauge.core.model import checked_rollout
-from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.tools.check_model import check_model
 from worldgauge_serve import NotApplicable
 
@@ -115,7 +115,7 @@ def test_a_session_that_goes_wrong_fails_its_task(
     server: RealtimeServer, protocol: str, fault: str, because: str
 ) -> None:
     server.fault = fault
-    with pytest.raises(SubjectError, match=because):
+    with pytest.raises(ModelError, match=because):
         drawn(Realtime(server.url, protocol=protocol, chunk_s=1.0, **SIZE), 30)
     server.fault = ""
     server.stop.set()
@@ -133,7 +133,7 @@ def test_a_session_that_goes_wrong_fails_its_task(
 )
 def test_faults_of_one_protocol(server: RealtimeServer, protocol: str, fault: str, because: str) -> None:
     server.fault = fault
-    with pytest.raises(SubjectError, match=because):
+    with pytest.raises(ModelError, match=because):
         drawn(Realtime(server.url, protocol=protocol, chunk_s=0.5, **SIZE), 30)
 
 
@@ -144,12 +144,12 @@ def test_a_slow_session_is_waited_for(server: RealtimeServer, protocol: str) -> 
 
 
 def test_nobody_there() -> None:
-    with pytest.raises(SubjectError, match="ended after 0 of 5 frames"):
+    with pytest.raises(ModelError, match="ended after 0 of 5 frames"):
         drawn(Realtime("ws://127.0.0.1:9", **SIZE), 5)
 
 
 def test_a_field_that_the_server_does_not_know(server: RealtimeServer) -> None:
-    with pytest.raises(SubjectError, match="invalid generate request"):
+    with pytest.raises(ModelError, match="invalid generate request"):
         drawn(Realtime(server.url, call={"nothing": 1}, **SIZE), 5)
 
 
@@ -198,7 +198,7 @@ def test_a_png_is_read_by_others() -> None:
 
 
 def test_is_a_model_by_its_file(server: RealtimeServer) -> None:
-    found = resolve_subject(f"{realtime.__file__}:Realtime?url={server.url}&size=64x32&name=lingbot")
+    found = resolve_model(f"{realtime.__file__}:Realtime?url={server.url}&size=64x32&name=lingbot")
     assert found.model.spec.control == "actions"
 
 

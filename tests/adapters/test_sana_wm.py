@@ -12,7 +12,7 @@ from adapters.sana_wm import SanaWM, _digest
 
 from adapters import sana_wm
 from support.upstream import ROOT, as_served, complaints, isolated, question, walk_rows
-from worldgauge.core.errors import NotApplicableError, SubjectError
+from worldgauge.core.errors import ModelError, NotApplicableError
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.model import Needs, checked_rollout, fitted
 from worldgauge.tools.check_model import check_model
@@ -98,7 +98,7 @@ def test_metres_stay_metres(models: Any) -> None:
 def test_another_video_is_a_failure(models: Any, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]) -> None:
     model = models()
     monkeypatch.setattr(model._backend, "generate", lambda *given: np.zeros(shape, np.uint8))
-    with pytest.raises(SubjectError, match=r"made a video of .* uint8, not \(9, 132, 240, 3\) uint8, or one"):
+    with pytest.raises(ModelError, match=r"made a video of .* uint8, not \(9, 132, 240, 3\) uint8, or one"):
         asked_of(model, walk_rows(3))
 
 

@@ -12,7 +12,7 @@ from support.upstream import ROOT, as_served, complaints, isolated, question, re
 from worldgauge.core.actions import HAND_POSES, LOOP_WALK, Actions
 from worldgauge.core.episode import Episode
 from worldgauge.core.geometry import pose_from_yaw_pitch
-from worldgauge.core.model import Needs, checked_rollout
+from worldgauge.core.model import Needs, checked_rollout, visible
 from worldgauge.suites.loopnav.protocol import make_request
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.mind.actions import walk_look
@@ -116,7 +116,7 @@ def test_poses_from_the_records_themselves(walk: tuple[Episode, int], walks: Pat
 def test_the_memory_is_the_exploration() -> None:
     networks = Networks()
     model = WorldMem(backend=networks)
-    request = both(question(walk_rows(11), seen=7, spec=model.spec, seed=3))
+    request = visible(both(question(walk_rows(11), seen=7, spec=model.spec, seed=3)), model.spec)
     frames = np.concatenate(list(checked_rollout(model, request)))
     (asked,) = networks.asked
     assert np.array_equal(asked[0], to_unit(request.context.clip.to_array()))

@@ -12,7 +12,7 @@ from adapters.worldplay import WorldPlay, labels
 
 from adapters import worldplay
 from support.upstream import ROOT, as_served, complaints, question, standing_in, walk_rows
-from worldgauge.core.errors import SubjectError
+from worldgauge.core.errors import ModelError
 from worldgauge.core.model import Needs, checked_rollout, fitted
 from worldgauge.tools.check_model import check_model
 
@@ -139,7 +139,7 @@ def test_the_given_image_is_not_given_back(model: WorldPlay) -> None:
 
 def test_a_video_of_another_size_is_a_failure(model: WorldPlay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model._backend, "generate", lambda *given: np.zeros((3, 12, 120, 208), np.float32))
-    with pytest.raises(SubjectError, match=r"made a video of \(3, 12, 120, 208\), not \(3, 13, 120, 208\)"):
+    with pytest.raises(ModelError, match=r"made a video of \(3, 12, 120, 208\), not \(3, 13, 120, 208\)"):
         asked_of(model, walk_rows(3))
 
 

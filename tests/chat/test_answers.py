@@ -7,11 +7,11 @@ import pytest
 
 from worldgauge.chat.answers import answer_start, answer_text, last_object
 from worldgauge.chat.reply import checked_value
-from worldgauge.suites.build.critics.chat import read_choice as read_preference
-from worldgauge.suites.build.critics.chat import read_mark as read_score
-from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
-from worldgauge.suites.build.metrics.scores import read_choice
-from worldgauge.suites.closedloop.policies.asking import read_mark
+from worldgauge.suites.mineanybuild.critics.chat import read_choice as read_preference
+from worldgauge.suites.mineanybuild.critics.chat import read_mark as read_score
+from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
+from worldgauge.suites.mineanybuild.metrics.scores import read_choice
+from worldgauge.suites.worldinworld.policies.asking import read_mark
 
 FORMS = (
     "<think>{}</think>\n",
@@ -90,8 +90,7 @@ def test_the_last_answer_counts(kind: str) -> None:
 @pytest.mark.parametrize("form", [form for form in FORMS if not form.startswith(("{}", "Its"))])
 def test_reasoning_that_does_not_end_leaves_no_answer(form: str) -> None:
     text = form.partition("{}")[0] + "Is it C?\n```json\n[[[1]]]\n```\n\\boxed{C}"
-    assert answer_text(text) == ""
-    assert read_blueprint(text, ["stone"]).reason == "no_block"
+    assert (answer_text(text), read_blueprint(text, ["stone"]).reason) == ("", "no_block")
     assert read_choice(text, tuple("ABCD")) is None
 
 

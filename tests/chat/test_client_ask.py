@@ -43,7 +43,7 @@ def decoded(data: bytes) -> Any:
     return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
 
 
-def test_reply_says_what_came_and_what_it_took(chat: Make, endpoint: FakeEndpoint) -> None:
+def test_a_reply_says_what_came_and_parameters_are_sent_if_given(chat: Make, endpoint: FakeEndpoint) -> None:
     endpoint.then(ok("blue", usage=(20, 3)))
     reply = chat().ask("Which colour is the sky?")
     assert (reply.text, reply.value, reply.probabilities, reply.finish_reason) == ("blue", None, None, "stop")
@@ -56,11 +56,8 @@ def test_reply_says_what_came_and_what_it_took(chat: Make, endpoint: FakeEndpoin
         "messages": [{"role": "user", "content": "Which colour is the sky?"}],
         "max_tokens": 2048,
     }
-
-
-def test_parameters_are_sent_only_when_given(chat: Make, endpoint: FakeEndpoint) -> None:
     chat().ask("x", temperature=1.0, top_p=0.5, max_tokens=9, seed=7)
-    body = endpoint.asked[0].body
+    body = endpoint.asked[-1].body
     assert (body["temperature"], body["top_p"], body["max_tokens"], body["seed"]) == (1.0, 0.5, 9, 7)
 
 
@@ -77,20 +74,16 @@ def test_messages_keep_their_order_and_pictures_their_place(chat: Make, endpoint
     assert np.array_equal(decoded(sent[1]), last)
 
 
-def test_large_pictures_are_scaled_to_the_stated_side(chat: Make, endpoint: FakeEndpoint) -> None:
-    """By the mean over each area, so that thin lines do not come and go."""
+def test_pictures_are_scaled_and_encoded(chat: Make, endpoint: FakeEndpoint) -> None:
     image = np.full((300, 900, 3), (200, 100, 50), np.uint8)
     image[:, ::2] = 0
     chat(encoding=Encoding(max_side=90)).ask("x", images=[image])
     sent = decoded(pictures(endpoint.asked[0].body)[0])
     assert sent.shape == (30, 90, 3)
     assert (sent == (100, 50, 25)).all()
-
-
-def test_jpeg_is_smaller_and_close(chat: Make, endpoint: FakeEndpoint) -> None:
     ramp = np.tile(np.arange(128, dtype=np.uint8)[:, None, None], (1, 128, 3))
     chat(encoding=Encoding(format="jpeg", quality=95)).ask("x", images=[ramp])
-    data = pictures(endpoint.asked[0].body)[0]
+    data = pictures(endpoint.asked[-1].body)[0]
     assert data[:3] == b"\xff\xd8\xff"
     assert np.abs(decoded(data).astype(int) - ramp).max() <= 3
 
@@ -111,10 +104,14 @@ def test_other_arrays_are_refused(chat: Make, given: Any) -> None:
         chat().ask("x", images=[given])
 
 
-def test_a_picture_too_large_when_encoded_is_refused_before_sending(chat: Make, endpoint: FakeEndpoint) -> None:
+def test_pictures_are_checked_before_sending(chat: Make, endpoint: FakeEndpoint) -> None:
     with pytest.raises(UsageError, match="lower max_side"):
         chat(encoding=Encoding(max_bytes=1000)).ask("x", images=[pixels(64, 64)])
     assert not endpoint.asked
+    with pytest.raises(UsageError, match="pictures only as user"):
+        Message("system", [pixels(2, 2)])
+    with pytest.raises(UsageError, match="role 'tool'"):
+        Message("tool", "x")
 
 
 @pytest.mark.parametrize(
@@ -140,13 +137,6 @@ def test_what_cannot_be_meant_is_refused(chat: Make, endpoint: FakeEndpoint, wro
     assert not endpoint.asked
 
 
-def test_pictures_only_from_the_user() -> None:
-    with pytest.raises(UsageError, match="pictures only as user"):
-        Message("system", [pixels(2, 2)])
-    with pytest.raises(UsageError, match="role 'tool'"):
-        Message("tool", "x")  # type: ignore[arg-type]
-
-
 class TestStructured:
     def test_the_schema_is_sent_and_the_answer_parsed(self, chat: Make, endpoint: FakeEndpoint) -> None:
         endpoint.then(ok('{"steps": [1, 2], "why": "near"}'))
@@ -161,8 +151,7 @@ class TestStructured:
         assert reply.value == {"steps": [], "why": "x"}
         assert (reply.attempts, reply.input_tokens, reply.output_tokens) == (3, 33, 21)
         seeds = [asked.body["seed"] for asked in endpoint.asked]
-        assert seeds[0] == 5
-        assert len(set(seeds)) == 3
+        assert (seeds[0], len(set(seeds))) == (5, 3)
 
     @pytest.mark.parametrize(
         ("text", "why"),
@@ -225,19 +214,16 @@ class TestChoices:
         endpoint.then(ok("A", finish="length", logprobs=likely(listed)))
         reply = chat().ask("Which?", choices="ABCD", max_tokens=1, top_logprobs=5)
         found = reply.probabilities
-        assert found is not None
         assert found.mass == pytest.approx({"A": 0.6, "B": 0.2, "D": 0.0})
         assert found.missing == ("C",)
         assert found.normalised == pytest.approx({"A": 0.75, "B": 0.25, "D": 0.0})
-        assert found.uncovered == pytest.approx(0.2)
-        assert found.best == "A"
+        assert (found.uncovered, found.best) == (pytest.approx(0.2), "A")
         body = endpoint.asked[0].body
         assert (body["logprobs"], body["top_logprobs"]) == (True, 5)
 
     def test_blank_tokens_before_the_answer_are_passed_over(self, chat: Make, endpoint: FakeEndpoint) -> None:
         endpoint.then(ok("\n B", logprobs=likely({"B": -0.1}, "\n", " ")))
         reply = chat().ask("Which?", choices=["A", "B"])
-        assert reply.probabilities is not None
         assert reply.probabilities.mass == pytest.approx({"B": math.exp(-0.1)})
 
     def test_an_answer_that_is_no_choice_is_asked_again_then_an_error(self, chat: Make, endpoint: FakeEndpoint) -> None:
@@ -360,7 +346,6 @@ def test_probabilities_are_those_of_the_answer(
     listed = [{"token": one, "logprob": -0.1, "top_logprobs": [{"token": one, "logprob": -0.1}]} for one in before]
     endpoint.then(ok(text, logprobs={"content": listed + likely({"B": -0.2, "C": -2.0})["content"]}))
     probabilities = chat().ask("A or B?", choices=["A", "B", "C"], max_tokens=9).probabilities
-    assert probabilities is not None
     assert (probabilities.best, probabilities.missing) == ("B", ("A",))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from support.chat_endpoint import FakeEndpoint, after, cut, error, ok, raw
 from worldgauge.chat.model import ChatModel
-from worldgauge.chat.question import Encoding, Message, Question
+from worldgauge.chat.question import ChatQuestion, Encoding, Message
 from worldgauge.chat.reply import BudgetError, EndpointError
 from worldgauge.chat.transport import Ledger, Prices, estimate_tokens
 from worldgauge.core.errors import RunError, UsageError
@@ -21,17 +21,13 @@ Make = Callable[..., ChatModel]
 PRICES = Prices(input=0.0, output=1e6)  # one unit of money a token of output: easy to count
 
 
-def test_cost_is_price_times_usage(chat: Make, endpoint: FakeEndpoint, tmp_path: Path) -> None:
+def test_cost_is_price_times_usage_without_a_recording_too(chat: Make, endpoint: FakeEndpoint, tmp_path: Path) -> None:
     endpoint.then(ok(usage=(1000, 200)))
     reply = chat(recording=tmp_path, prices=Prices(2.5, 10.0)).ask("x")
     assert reply.cost == pytest.approx(0.0025 + 0.002)
     assert not reply.cost_estimated
-
-
-def test_prices_alone_need_no_recording(chat: Make, endpoint: FakeEndpoint) -> None:
     model = chat(prices=PRICES)
-    assert model.ask("x").cost == 7
-    assert model.spent == 0
+    assert (model.ask("x").cost, model.spent) == (7, 0)
 
 
 def test_a_call_that_could_pass_the_cap_is_not_sent(chat: Make, endpoint: FakeEndpoint, tmp_path: Path) -> None:
@@ -41,8 +37,7 @@ def test_a_call_that_could_pass_the_cap_is_not_sent(chat: Make, endpoint: FakeEn
     assert model.spent == 14
     with pytest.raises(BudgetError, match=r"14.0000 of the budget of 20 is spent and the next call may cost 10.0000"):
         model.ask("c", max_tokens=10)
-    assert len(endpoint.asked) == 2
-    assert model.ask("c", max_tokens=6).text == "hello"
+    assert (len(endpoint.asked), model.ask("c", max_tokens=6).text) == (2, "hello")
     assert model.ask("a", max_tokens=10).replayed
 
 
@@ -183,10 +178,8 @@ def test_prices_that_cannot_be_meant(wrong: tuple[float, float]) -> None:
 
 def test_estimate_grows_with_text_and_pictures() -> None:
     image = np.zeros((600, 1000, 3), np.uint8)
-    bare = estimate_tokens(Question((Message("user", ""),)), Encoding())
-    text = estimate_tokens(Question((Message("user", "word " * 300),)), Encoding())
-    seen = estimate_tokens(Question((Message("user", ["", image]),)), Encoding())
-    small = estimate_tokens(Question((Message("user", ["", image]),)), Encoding(max_side=100))
-    assert text - bare == 500
-    assert seen - bare == 900
-    assert small - bare == 108
+    bare = estimate_tokens(ChatQuestion((Message("user", ""),)), Encoding())
+    text = estimate_tokens(ChatQuestion((Message("user", "word " * 300),)), Encoding())
+    seen = estimate_tokens(ChatQuestion((Message("user", ["", image]),)), Encoding())
+    small = estimate_tokens(ChatQuestion((Message("user", ["", image]),)), Encoding(max_side=100))
+    assert (text - bare, seen - bare, small - bare) == (500, 900, 108)

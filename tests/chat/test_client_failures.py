@@ -108,16 +108,14 @@ def test_what_will_not_pass_is_said_at_once(
         chat().ask("x")
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("m at fake ")
-    assert len(endpoint.asked) == 1
-    assert clock.slept == []
+    assert (len(endpoint.asked), clock.slept) == (1, [])
 
 
 def test_an_outage_is_an_error_after_all_attempts(chat: Make, endpoint: FakeEndpoint, clock: FakeClock) -> None:
     endpoint.always = error(503, "down")
     with pytest.raises(EndpointError, match=r"answered 503: down \(6 attempts in \d+ s\)") as caught:
         chat().ask("x")
-    assert caught.value.status == 503
-    assert len(endpoint.asked) == 6
+    assert (caught.value.status, len(endpoint.asked)) == (503, 6)
 
 
 @pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"])
@@ -323,8 +321,7 @@ class TestKeys:
             ChatModel("m").ask("x")
 
 
-def test_without_the_package_it_says_what_to_install(tmp_path: Any) -> None:
-    """In a process of its own, where the package cannot be imported; making a model must not need it."""
+def test_imports_are_light_and_name_the_extra(tmp_path: Any) -> None:
     code = (
         "import sys; sys.modules['openai'] = None\n"
         "from worldgauge.chat.model import ChatModel\n"
@@ -335,9 +332,6 @@ def test_without_the_package_it_says_what_to_install(tmp_path: Any) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ)
     assert done.stdout.startswith("MissingExtraError"), done.stderr
     assert 'pip install "worldgauge[chat]"' in done.stdout
-
-
-def test_import_is_light() -> None:
     heavy = {"openai", "httpx", "httpx2", "jsonschema", "cv2"}
     code = f"import sys, worldgauge.chat.model; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -21,33 +21,27 @@ def sent_at(limits: Limits, clock: FakeClock, tokens: list[int]) -> list[float]:
     return times
 
 
-def test_requests_a_minute(clock: FakeClock) -> None:
+def test_requests_and_tokens_per_minute() -> None:
+    clock = FakeClock()
     times = sent_at(Limits(requests_per_minute=3, clock=clock), clock, [1] * 8)
     assert times == [0, 0, 0, 60, 60, 60, 120, 120]
-
-
-def test_tokens_a_minute(clock: FakeClock) -> None:
+    clock = FakeClock()
     times = sent_at(Limits(tokens_per_minute=100, clock=clock), clock, [60, 40, 1, 100, 50])
     assert times == [0, 0, 60, 120, 180]
-
-
-def test_true_usage_replaces_the_estimate(clock: FakeClock) -> None:
+    clock = FakeClock()
     limits = Limits(tokens_per_minute=100, clock=clock)
     with limits.admit(90) as sent:
         sent.tokens = 10
     assert sent_at(limits, clock, [90, 10]) == [0, 60]
 
 
-def test_never_more_than_allowed_in_any_window(clock: FakeClock) -> None:
+def test_windows_and_questions_larger_than_a_minute(clock: FakeClock) -> None:
     limits = Limits(requests_per_minute=5, clock=clock)
     times = []
     for n in range(40):
         clock.time += (n * 7) % 13
         times += sent_at(limits, clock, [1])
     assert all(later - sooner >= 60 for sooner, later in zip(times, times[5:], strict=False))
-
-
-def test_one_question_larger_than_a_minute_is_said(clock: FakeClock) -> None:
     with (
         pytest.raises(UsageError, match="about 101 tokens, more than tokens_per_minute=100"),
         Limits(tokens_per_minute=100, clock=clock).admit(101),
@@ -58,7 +52,7 @@ def test_one_question_larger_than_a_minute_is_said(clock: FakeClock) -> None:
 @pytest.mark.parametrize("wrong", [{"requests_per_minute": 0}, {"tokens_per_minute": -1}, {"concurrency": 0}])
 def test_limits_that_cannot_be_meant(wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError, match="at least 1"):
-        Limits(**wrong)  # type: ignore[arg-type]
+        Limits(**wrong)
 
 
 def test_retries_count_as_requests_and_waiting_for_limits_is_no_fault(
@@ -66,8 +60,7 @@ def test_retries_count_as_requests_and_waiting_for_limits_is_no_fault(
 ) -> None:
     endpoint.then(error(500), error(500))
     model = chat(limits=Limits(requests_per_minute=1, clock=clock), deadline=10.0)
-    assert model.ask("x").attempts == 3
-    assert clock.now() - 100.0 == pytest.approx(120)
+    assert (model.ask("x").attempts, clock.now() - 100.0) == (3, pytest.approx(120))
 
 
 def test_a_model_tells_the_limits_what_its_calls_took(chat: Make, endpoint: FakeEndpoint, clock: FakeClock) -> None:

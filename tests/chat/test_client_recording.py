@@ -18,7 +18,7 @@ from support.chat_endpoint import FakeEndpoint, error, likely, ok, raw
 from worldgauge.chat.model import ChatModel
 from worldgauge.chat.question import Message
 from worldgauge.chat.reply import AnswerError, EndpointError
-from worldgauge.chat.transport import Prices, Recording
+from worldgauge.chat.transport import ChatRecording, Prices
 from worldgauge.core.errors import RunError
 
 Make = Callable[..., ChatModel]
@@ -150,9 +150,7 @@ def test_samples_send_other_seeds_and_repeats_of_one_do_not(chat: Make, endpoint
     for sample in (0, 1, 2, 1):
         chat().ask("x", seed=7, sample=sample)
     seeds = [asked.body["seed"] for asked in endpoint.asked]
-    assert seeds[0] == 7
-    assert len(set(seeds)) == 3
-    assert seeds[1] == seeds[3]
+    assert (seeds[0], len(set(seeds)), seeds[1]) == (7, 3, seeds[3])
 
 
 def test_failed_asks_are_kept_and_never_replayed(chat: Make, endpoint: FakeEndpoint, tmp_path: Path) -> None:
@@ -199,7 +197,7 @@ def test_a_kill_at_any_byte_loses_only_what_was_being_written(
                     reader.ask(prompt)
     for length in range(ends[1] - 1, len(whole), 97):
         path.write_bytes(whole[:length])
-        writer = Recording(tmp_path)
+        writer = ChatRecording(tmp_path)
         writer.add({"key": "new", "status": "answer"})
         found = lines(tmp_path)
         assert [line["key"] for line in found][-1] == "new"
@@ -207,20 +205,19 @@ def test_a_kill_at_any_byte_loses_only_what_was_being_written(
 
 
 def test_a_reader_goes_on_after_another_has_healed_a_torn_line(tmp_path: Path) -> None:
-    writer, reader = Recording(tmp_path), Recording(tmp_path)
+    writer, reader = ChatRecording(tmp_path), ChatRecording(tmp_path)
     writer.add({"key": "a", "status": "answer", "n": 1})
     with open(tmp_path / "asks.jsonl", "ab") as file:
         file.write(b'{"version": 1, "key": "torn", "sta')
     assert reader.find("torn") is None
     writer.add({"key": "b", "status": "answer", "n": 2})
     found = reader.find("b")
-    assert found is not None
     assert found["n"] == 2
 
 
 def test_a_writer_waits_for_another_in_the_middle_of_a_line(tmp_path: Path) -> None:
     """Without waiting it would take the half line for torn, and drop it."""
-    recording = Recording(tmp_path)
+    recording = ChatRecording(tmp_path)
     late = threading.Thread(target=recording.add, args=({"key": "late", "status": "answer"},))
     with open(tmp_path / "asks.jsonl", "ab", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -237,7 +234,7 @@ def test_a_writer_waits_for_another_in_the_middle_of_a_line(tmp_path: Path) -> N
 def test_a_damaged_line_within_is_said(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "asks.jsonl").write_bytes(damage)
     with pytest.raises(RunError, match=r"asks.jsonl: .*line"):
-        Recording(tmp_path).find("a")
+        ChatRecording(tmp_path).find("a")
 
 
 def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path) -> None:
@@ -245,10 +242,10 @@ def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path) -> None:
     code = f"""
 import resource, signal
 from pathlib import Path
-from worldgauge.chat.transport import Recording
+from worldgauge.chat.transport import ChatRecording
 from worldgauge.core.errors import RunError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-recording = Recording(Path({str(tmp_path)!r}))
+recording = ChatRecording(Path({str(tmp_path)!r}))
 recording.add({{"key": "a", "status": "answer"}})
 resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 try:
@@ -265,9 +262,9 @@ def test_processes_and_threads_write_into_one_folder(tmp_path: Path) -> None:
     code = f"""
 import threading
 from pathlib import Path
-from worldgauge.chat.transport import Recording
+from worldgauge.chat.transport import ChatRecording
 import sys
-recording = Recording(Path({str(tmp_path)!r}))
+recording = ChatRecording(Path({str(tmp_path)!r}))
 def work(t):
     for n in range(20):
         recording.add({{"key": f"{{sys.argv[1]}}-{{t}}-{{n}}", "status": "answer", "text": "y" * 5000}})
@@ -332,4 +329,4 @@ def test_threads_record_through_one_model(chat: Make, endpoint: FakeEndpoint, tm
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot hold a recording"):
-        Recording(tmp_path / "file")
+        ChatRecording(tmp_path / "file")

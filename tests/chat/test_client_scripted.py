@@ -5,48 +5,38 @@ from typing import Any
 import pytest
 
 from worldgauge.chat.model import Chat, ScriptedChat
-from worldgauge.chat.question import Question
+from worldgauge.chat.question import ChatQuestion
 from worldgauge.chat.reply import AnswerError, EndpointError
 from worldgauge.core.errors import UsageError
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
-def test_a_list_is_used_up_in_order() -> None:
+def test_lists_functions_and_outages_are_scripts() -> None:
     chat: Chat = ScriptedChat(["one", "two"])
     assert [chat.ask("x").text, chat.ask("x").text] == ["one", "two"]
     with pytest.raises(AnswerError, match="no more answers"):
         chat.ask("x")
 
-
-def test_a_function_sees_the_question() -> None:
-    def script(question: Question) -> str:
+    def script(question: ChatQuestion) -> str:
         return f"{question.messages[-1].parts[0]} {question.sample}"
 
     assert ScriptedChat(script).ask("again?", sample=3).text == "again? 3"
+    with pytest.raises(EndpointError, match="down"):
+        ScriptedChat([EndpointError("down")]).ask("x")
 
 
-def test_structured_answers_are_parsed_and_checked() -> None:
+def test_scripted_answers_are_checked_and_choices_have_probabilities() -> None:
     chat = ScriptedChat(['{"n": 3}', '{"n": "three"}'])
     assert chat.ask("x", schema=SCHEMA).value == {"n": 3}
     with pytest.raises(AnswerError, match=r"scripted answer: does not fit the schema at \$.n"):
         chat.ask("x", schema=SCHEMA)
-
-
-def test_choices_get_probabilities() -> None:
     chat = ScriptedChat(["B", {"A": 0.6, "B": 0.2}, "Z"])
     sure, unsure = (chat.ask("x", choices="ABC").probabilities for _ in range(2))
-    assert sure is not None
-    assert unsure is not None
     assert (sure.mass, sure.missing, sure.best) == ({"B": 1.0}, ("A", "C"), "B")
     assert unsure.normalised == pytest.approx({"A": 0.75, "B": 0.25})
     with pytest.raises(AnswerError, match="none of the choices A, B, C"):
         chat.ask("x", choices="ABC")
-
-
-def test_an_outage_can_be_played() -> None:
-    with pytest.raises(EndpointError, match="down"):
-        ScriptedChat([EndpointError("down")]).ask("x")
 
 
 @pytest.mark.parametrize("wrong", [{"images": ["/etc/passwd"]}, {"temperature": -1}, {"choices": []}])

@@ -25,7 +25,6 @@ def answer(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
 def test_the_example_runs_and_replays(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     endpoint.always = answer
     found = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert found is not None
     outputs = []
     for more in ("", 'replay="only", '):
         code = found[1].replace('"http://localhost:8000/v1",', f'"{endpoint.url}", {more}')
@@ -36,6 +35,5 @@ def test_the_example_runs_and_replays(endpoint: FakeEndpoint, tmp_path: Path) ->
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert re.match(r"a door 7 1\.56\d*e-05\n\{'A': 0\.14\d+, 'B': 0\.85\d+\} 0\.04\d+ \(\)\n", outputs[0]), outputs[0]
-    assert outputs[0].count("['left', 'forward']") == 3
-    assert outputs[1] == outputs[0]
+    assert (outputs[0].count("['left', 'forward']"), outputs[1]) == (3, outputs[0])
     assert len(endpoint.asked) == 5

@@ -1,7 +1,5 @@
 """MODEL@URL becomes a model; keys come from the environment and land nowhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +11,13 @@ from worldgauge.chat.prompt_runner import Asker
 from worldgauge.chat.prompts import Prompts
 from worldgauge.chat.reply import AnswerError, BudgetError, EndpointError, PromptTooLongError
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.closedloop.policies.asking import read_mark
+from worldgauge.suites.worldinworld.policies.asking import read_mark
 
 FIELDS = {"question": "q", "reference": "r", "extra": "none", "prediction": "p"}
 
 
 def mark(chat: Any, asks: int = 2) -> int:
-    asker = Asker(chat, Prompts("worldgauge.suites.closedloop"))
+    asker = Asker(chat, Prompts("worldgauge.suites.worldinworld"))
     return asker.ask("judge", lambda squeeze: FIELDS, lambda reply: read_mark(reply.text), seed=1, asks=asks).value
 
 
@@ -66,8 +64,7 @@ def test_the_key_comes_from_the_environment_and_is_stored_nowhere(
 def test_a_run_repeats_exactly_from_its_recording_failures_included(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     endpoint.then(ok("?"), ok(""), ok("MARK: 2"))
     text = f"m@{endpoint.url}"
-    assert mark(open_chat(text, tmp_path), asks=3) == 2
-    assert len(endpoint.asked) == 3
+    assert (mark(open_chat(text, tmp_path), asks=3), len(endpoint.asked)) == (2, 3)
     endpoint.always = error(500)
     again = open_chat(text, tmp_path, replay="only")
     assert mark(again, asks=3) == 2
@@ -82,7 +79,7 @@ def test_a_prompt_that_was_too_long_is_shortened_again_in_replay(endpoint: FakeE
     text = f"m@{endpoint.url}"
 
     def once(chat: Any) -> int:
-        asker = Asker(chat, Prompts("worldgauge.suites.closedloop"))
+        asker = Asker(chat, Prompts("worldgauge.suites.worldinworld"))
         fields = lambda squeeze: FIELDS | {"extra": f"shorter {squeeze}"}  # noqa: E731
         return asker.ask("judge", fields, lambda reply: read_mark(reply.text), seed=1, asks=1).value
 
@@ -90,11 +87,11 @@ def test_a_prompt_that_was_too_long_is_shortened_again_in_replay(endpoint: FakeE
     assert len(endpoint.asked) == 2
     with pytest.raises(PromptTooLongError):
         open_chat(text, tmp_path, replay="only").ask(
-            Prompts("worldgauge.suites.closedloop")["judge"].messages(**FIELDS | {"extra": "shorter 0"}),
+            Prompts("worldgauge.suites.worldinworld")["judge"].messages(**FIELDS | {"extra": "shorter 0"}),
             seed=1,
             temperature=1.0,
             top_p=1.0,
-            prompt_version=Prompts("worldgauge.suites.closedloop")["judge"].label,
+            prompt_version=Prompts("worldgauge.suites.worldinworld")["judge"].label,
         )
 
 
@@ -122,5 +119,4 @@ def test_a_budget_stops_before_it_is_passed(endpoint: FakeEndpoint, tmp_path: Pa
 def test_listed_tokens_come_as_the_endpoint_gave_them(endpoint: FakeEndpoint) -> None:
     endpoint.always = ok("B", logprobs=likely({"B": -0.3, " C": -1.9, "C": -2.2, "The": -2.5}))
     reply = open_chat(f"m@{endpoint.url}").ask("?", choices=["A", "B", "C"])
-    assert reply.probabilities is not None
     assert reply.probabilities.listed == (("B", -0.3), (" C", -1.9), ("C", -2.2), ("The", -2.5))

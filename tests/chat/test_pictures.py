@@ -1,7 +1,5 @@
 """Pictures for language models: what is drawn is where it should be, and nothing else changes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -26,7 +24,7 @@ def test_any_title_fits(title: str) -> None:
     assert (made[:TITLE_PX, -4:] == 255).all()
 
 
-def test_a_box_is_an_outline_within_its_edges() -> None:
+def test_boxes_are_outlines_within_their_edges() -> None:
     made = boxed(IMAGE, (10, 5, 30, 25))
     drawn = (made == RED).all(-1)
     expected = np.zeros((40, 60), bool)
@@ -34,9 +32,6 @@ def test_a_box_is_an_outline_within_its_edges() -> None:
     expected[7:23, 12:28] = False
     assert np.array_equal(drawn, expected)
     assert np.array_equal(made[~expected], IMAGE[~expected])
-
-
-def test_a_tiny_box_is_filled_and_none_draws_nothing() -> None:
     assert ((boxed(IMAGE, (0, 0, 1, 1)) == RED).all(-1)).sum() == 1
     assert boxed(IMAGE, None) is IMAGE
 
@@ -47,7 +42,7 @@ def test_a_box_outside_is_refused(box: tuple[int, int, int, int]) -> None:
         boxed(IMAGE, box)
 
 
-def test_a_sheet_keeps_every_pixel_in_reading_order() -> None:
+def test_sheets_and_smaller_pictures() -> None:
     small = IMAGE[:20, :30]
     made = sheet([IMAGE, small, IMAGE, IMAGE], columns=3)
     assert made.shape == (40 * 2 + 6, 60 * 3 + 2 * 6, 3)
@@ -57,9 +52,6 @@ def test_a_sheet_keeps_every_pixel_in_reading_order() -> None:
     assert sheet([IMAGE]).shape == IMAGE.shape
     with pytest.raises(UsageError):
         sheet([])
-
-
-def test_smaller_divides_the_sides() -> None:
     assert smaller(IMAGE, 1) is IMAGE
     assert smaller(IMAGE, 4).shape == (10, 15, 3)
     assert smaller(IMAGE[:2, :3], 4).shape == (1, 1, 3)

@@ -1,7 +1,5 @@
 """Templates: ours are whole, a user's replace them or are refused with a reason."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +12,9 @@ IMAGE = np.zeros((4, 5, 3), np.uint8)
 JUDGE = {"question": "q?", "reference": "r", "extra": "none", "prediction": "p"}
 
 
-@pytest.mark.parametrize("name", Prompts("worldgauge.suites.closedloop").names())
+@pytest.mark.parametrize("name", Prompts("worldgauge.suites.worldinworld").names())
 def test_ours_are_versioned_and_take_their_fields(name: str) -> None:
-    template = Prompts("worldgauge.suites.closedloop")[name]
+    template = Prompts("worldgauge.suites.worldinworld")[name]
     assert template.version.isdigit()
     assert template.label.startswith(f"{name}/{template.version}@")
     messages = template.messages(**dict.fromkeys(template.places, "THIS"))
@@ -27,30 +25,24 @@ def test_ours_are_versioned_and_take_their_fields(name: str) -> None:
     assert not text.isspace()
 
 
-def test_pictures_stand_where_the_template_puts_them(tmp_path: Path) -> None:
+def test_templates_are_filled_and_replaced_by_files(tmp_path: Path) -> None:
     text = "version: 7\nBefore $question and\n${reference}$extra after $$5 $prediction"
     (tmp_path / "judge.txt").write_text(text)
-    template = Prompts("worldgauge.suites.closedloop", tmp_path)["judge"]
+    template = Prompts("worldgauge.suites.worldinworld", tmp_path)["judge"]
     fields = JUDGE | {"reference": IMAGE, "extra": ["words", IMAGE]}
-    (message,) = template.messages(**fields)  # type: ignore[arg-type]
+    (message,) = template.messages(**fields)
     assert message.role == "user"
     kinds = [part if isinstance(part, str) else "picture" for part in message.parts]
     assert kinds == ["Before q? and", "picture", "words", "picture", "after $5 p"]
     assert (template.version, template.own) == ("7", True)
-
-
-def test_a_file_replaces_one_and_leaves_the_rest(tmp_path: Path) -> None:
     (tmp_path / "judge.txt").write_text("$question $reference $extra $prediction")
     (tmp_path / ".hidden").write_text("")
-    ours, own = Prompts("worldgauge.suites.closedloop"), Prompts("worldgauge.suites.closedloop", tmp_path)
+    ours, own = Prompts("worldgauge.suites.worldinworld"), Prompts("worldgauge.suites.worldinworld", tmp_path)
     assert own["judge"].version == "own"
     assert own["judge"].digest != ours["judge"].digest
     assert own["navigation-stop"] == ours["navigation-stop"]
-    assert own.digest != ours.digest == Prompts("worldgauge.suites.closedloop").digest
-
-
-def test_values_are_not_read_as_templates(tmp_path: Path) -> None:
-    messages = Prompts("worldgauge.suites.closedloop")["judge"].messages(
+    assert own.digest != ours.digest == Prompts("worldgauge.suites.worldinworld").digest
+    messages = Prompts("worldgauge.suites.worldinworld")["judge"].messages(
         **JUDGE | {"prediction": "$question ${reference} $$"}
     )
     assert "$question ${reference} $$" in messages[1].parts[0]
@@ -75,32 +67,29 @@ def test_values_are_not_read_as_templates(tmp_path: Path) -> None:
 def test_wrong_files_are_refused(name: str, text: str, error: type[Exception], problem: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(error, match=problem):
-        Prompts("worldgauge.suites.closedloop", tmp_path)
+        Prompts("worldgauge.suites.worldinworld", tmp_path)
 
 
 def test_what_is_no_text_or_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "judge.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="cannot be read"):
-        Prompts("worldgauge.suites.closedloop", tmp_path)
+        Prompts("worldgauge.suites.worldinworld", tmp_path)
     (tmp_path / "judge.txt").unlink()
     (tmp_path / "judge.txt").mkdir()
     with pytest.raises(UsageError, match="cannot be read"):
-        Prompts("worldgauge.suites.closedloop", tmp_path)
+        Prompts("worldgauge.suites.worldinworld", tmp_path)
     with pytest.raises(UsageError, match="is no folder"):
-        Prompts("worldgauge.suites.closedloop", tmp_path / "absent")
+        Prompts("worldgauge.suites.worldinworld", tmp_path / "absent")
 
 
-def test_unknown_names_and_wrong_fields_are_refused() -> None:
+def test_names_fields_and_line_ends(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'judge'"):
-        Prompts("worldgauge.suites.closedloop")["jugde"]
+        Prompts("worldgauge.suites.worldinworld")["jugde"]
     with pytest.raises(UsageError, match=r"prompt 'judge' takes \$extra, .* got \$question"):
-        Prompts("worldgauge.suites.closedloop")["judge"].messages(question="q")
-
-
-def test_line_ends_of_other_systems_change_nothing(tmp_path: Path) -> None:
+        Prompts("worldgauge.suites.worldinworld")["judge"].messages(question="q")
     text = "version: 2\n[system]\na\n[user]\n$question $reference $extra $prediction\n"
     (tmp_path / "judge.txt").write_bytes(text.encode())
-    unix = Prompts("worldgauge.suites.closedloop", tmp_path)["judge"]
+    unix = Prompts("worldgauge.suites.worldinworld", tmp_path)["judge"]
     (tmp_path / "judge.txt").write_bytes(text.replace("\n", "\r\n").encode())
-    assert Prompts("worldgauge.suites.closedloop", tmp_path)["judge"] == unix
+    assert Prompts("worldgauge.suites.worldinworld", tmp_path)["judge"] == unix
     assert len(unix.messages(**JUDGE)) == 2

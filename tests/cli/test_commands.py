@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +13,114 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from worldgauge.cli.main import COLLECT_EXAMPLE, COMMANDS, app
+from support.commands import Done, command
+from worldgauge.cli import show
+from worldgauge.cli.main import COLLECT_EXAMPLE, FIRST_PAGE, app
+from worldgauge.cli.renamed import COMMANDS, OPTIONS, with_new_names
+from worldgauge.core.agent import agents
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.collection import collections
 from worldgauge.engine.options import given_fields
 from worldgauge.engine.suite.base import suites
 from worldgauge.metrics import metrics
-from worldgauge.terminal import commands as suite_commands
+from worldgauge.models import models
 
-EXAMPLES = [COLLECT_EXAMPLE, *(one.example for one in (*COMMANDS, *suite_commands.commands()) if one.example)]
+OF_NEIGHBOURS = ("worldgauge_train", "worldgauge_lab")
+
+
+def leaves(group: Any, path: tuple[str, ...] = (), parent: Any = None) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that is no group, with the words that name it."""
+    context = type(group).context_class(group, info_name="worldgauge", parent=parent)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if hasattr(command, "list_commands"):
+            yield from leaves(command, (*path, name), context)
+        else:
+            yield (*path, name), command
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """The values of a command line, as the command would get them; nothing is run."""
+    program, *words = shlex.split(line)
+    assert program == "worldgauge"
+    found: Any = typer.main.get_command(app)
+    context = None
+    while hasattr(found, "get_command"):
+        name = words.pop(0)
+        context = type(found).context_class(found, info_name=name, parent=context)
+        found = found.get_command(context, name)
+        assert found is not None
+    return dict(found.make_context(name, list(words), parent=context).params)
+
+
+def test_an_unknown_option_would_be_noticed() -> None:
+    with pytest.raises(Exception, match="No such option"):
+        parsed("worldgauge run loopnav --data data --modle freeze")
+
+
+RUNNABLE = [entry.name for entry in collections if collections.get(entry.name).first_model]
+LEAVES = list(leaves(typer.main.get_command(app)))
+EXAMPLES = [COLLECT_EXAMPLE, *(c.epilog.removeprefix("Example: ") for _, c in LEAVES if c.epilog)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_taken_by_its_command(example: str) -> None:
-    """Names and values of options and arguments are read; nothing is run."""
-    words = shlex.split(example)[1:]
-    command: Any = typer.main.get_command(app)
-    context = None
-    while hasattr(command, "get_command"):
-        name = words.pop(0)
-        context = type(command).context_class(command, info_name=name, parent=context)
-        command = command.get_command(context, name)
-        assert command is not None
-    assert command.make_context(name, list(words), parent=context).params
+    assert parsed(example)
+
+
+def test_commands_are_few_and_the_first_page_is_short() -> None:
+    core = [words for words, command in LEAVES if not command.callback.__module__.startswith(OF_NEIGHBOURS)]
+    assert len(core) <= 41  # 40, and `evaluate`
+    group: Any = typer.main.get_command(app)
+    page = [name for name, command in group.commands.items() if not command.hidden]
+    assert set(page) == FIRST_PAGE
+    assert len(page) <= 12
+
+
+@pytest.mark.parametrize(
+    ("words", "package"),
+    [("train", "worldgauge-train"), ("study memory", "worldgauge-lab"), ("minecraft parity", "worldgauge-lab")],
+)
+@pytest.mark.parametrize("program", ["worldgauge", "python -m worldgauge"])
+def test_a_command_of_a_missing_package_names_it(words: str, package: str, program: str) -> None:
+    root: Any = typer.main.get_command(app)
+    for group in (root, root.commands["minecraft"]):
+        for name in words.split():
+            if name != "minecraft":
+                group.commands.pop(name, None)
+    with pytest.raises(UsageError, match=f"comes with the package {package}; install it: pip install {package}"):
+        root.main(words.split(), prog_name=program, standalone_mode=False)
+
+
+def test_all_commands_are_listed_with_what_they_do(tmp_path: Path) -> None:
+    assert "All commands: worldgauge list commands" in help_of()
+    listed = json.loads(command(tmp_path, "list", "commands", "--json").stdout)["commands"]
+    assert [one["name"] for one in listed] == [" ".join(words) for words, _ in LEAVES]
+    assert all(one["summary"] for one in listed)
+
+
+@pytest.mark.parametrize("old", COMMANDS)
+def test_an_old_command_names_and_is_the_new_one(old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words, new = old.split(), COMMANDS[old].split()
+    more = {"adapters": ["--json"], "weights adopt": ["--json", "x"]}.get(old, ["--help"])
+    renamed = with_new_names([*words, *more])
+    assert renamed == [*new, *(reversed(more) if old == "weights adopt" else more)]
+    assert capsys.readouterr().err == f"note: 'worldgauge {old}' is now 'worldgauge {COMMANDS[old]}'\n"
+    before, after = (command(tmp_path, *line, *more[::-1]) for line in (words, new))
+    assert (before.returncode, before.stdout) == (after.returncode, after.stdout)
+    assert before.stderr.endswith(after.stderr)
+
+
+def test_old_options_work_with_a_line_that_names_the_new_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["verify", "--root=x--root", "--references", "--data", "references"]
+    assert with_new_names(line) == ["verify", "--content-hash=x--root", "--baselines", "--data", "references"]
+    assert capsys.readouterr().err == (
+        "note: '--root' is now '--content-hash'\nnote: '--references' is now '--baselines'\n"
+    )
+    assert with_new_names(["adapters", "oasis"]) == ["adapters", "oasis"]
+    known = {option for _, one in LEAVES for each in one.params for option in (*each.opts, *each.secondary_opts)}
+    assert set(OPTIONS.values()) <= known
+    assert not set(OPTIONS) & known
 
 
 @pytest.fixture(autouse=True)
@@ -73,20 +159,15 @@ def test_what_one_does_first_is_listed_first() -> None:
     panels = [told.index(f"─ {panel} ─") for panel in ("Measure", "Models and data", "Publish", "Tools")]
     assert panels == sorted(panels)
     first = re.findall(r"^│ ([a-z-]+) ", told[panels[0] : panels[1]], re.M)
-    assert first == ["demo", "collect", "run", "report", "view", "check"]
+    assert first == ["demo", "collect", "evaluate", "run", "report", "view"]
 
 
-def test_every_option_of_a_collection_says_what_it_does() -> None:
-    for entry in collections:
-        for one in given_fields(entry.load().Options):
-            assert one.metadata["option"].help, f"{entry.name}: {one.name} has no help"
-
-
-def test_every_setting_of_a_suite_says_what_it_does() -> None:
-    for entry in suites:
-        for one in given_fields(entry.load().Settings):
-            assert "option" in one.metadata, f"{entry.name}: {one.name} is no option field"
-            assert one.metadata["option"].help, f"{entry.name}: {one.name} has no help"
+def test_every_option_of_a_collection_and_setting_of_a_suite_says_what_it_does() -> None:
+    options = {entry.name: entry.load().Options for entry in collections}
+    for name, declared in (*options.items(), *((entry.name, entry.load().Settings) for entry in suites)):
+        for one in given_fields(declared):
+            assert "option" in one.metadata, f"{name}: {one.name} is no option field"
+            assert one.metadata["option"].help, f"{name}: {one.name} has no help"
 
 
 def test_a_metric_of_ones_own_stands_beside_a_suites(tmp_path: Path, walks: Path) -> None:
@@ -97,18 +178,8 @@ def test_a_metric_of_ones_own_stands_beside_a_suites(tmp_path: Path, walks: Path
         "def bluish(truth, rollout):\n"
         "    return 1 - abs(float(truth[..., 2].mean()) - float(rollout[..., 2].mean())) / 255\n"
     )
-    given = [
-        "run",
-        "loopnav",
-        "--data",
-        str(walks),
-        "--model",
-        "truth",
-        "--model",
-        "freeze",
-        "--out",
-        str(tmp_path / "r"),
-    ]
+    given = ["run", "loopnav", "--data", str(walks), "--out", str(tmp_path / "r")]
+    given += ["--model", "truth", "--model", "freeze", "--no-baselines"]
     done = CliRunner().invoke(app, [*given, "--metric", f"{metric}:bluish", "--json"])
     assert done.exit_code == 0, done.output
     (table,) = [one for one in json.loads(done.stdout)["tables"] if one["metric"] == "bluish"]
@@ -130,12 +201,47 @@ def test_a_metric_of_ones_own_stands_beside_a_suites(tmp_path: Path, walks: Path
         (None, "registers no metric"),
     ],
 )
-def test_a_metric_that_does_not_say_what_it_is_is_refused(
-    tmp_path: Path, walks: Path, declared: str | None, says: str
-) -> None:
+def test_a_metric_without_metadata_is_refused(tmp_path: Path, walks: Path, declared: str | None, says: str) -> None:
     metric = tmp_path / f"mine_{says[-3:]}.py"
     head = "" if declared is None else f"@metrics.register('odd_{says[-3:]}', {declared})\n"
     metric.write_text(f"from worldgauge.metrics import metrics\n{head}def odd_{says[-3:]}(a, b):\n    return 0.0\n")
     given = ["run", "loopnav", "--data", str(walks), "--model", "freeze", "--out", str(tmp_path / "r")]
     with pytest.raises(UsageError, match=says):
         CliRunner().invoke(app, [*given, "--metric", f"{metric}:odd_{says[-3:]}"], catch_exceptions=False)
+
+
+def next_of(done: Done) -> str:
+    """The command that an output ends with."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("next: ")]
+    return line.removeprefix("next: ")
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_the_first_run_of_a_collection_is_one_the_command_line_reads(name: str) -> None:
+    found = parsed(show.first_run(collections.get(name), Path("my data")))
+    # Whether a path is one already depends on the version of typer; the command gets one in any case.
+    assert (found["suite"], Path(found["data"]), Path(found["out"])) == (name, Path("my data"), Path("runs/first"))
+    asks_agents = suites.get(name).answerer_kind == "agent"
+    named, other = (found["agent"], found["model"]) if asks_agents else (found["model"], found["agent"])
+    assert not other, "a suite takes one kind of model"
+    for one in named:
+        (agents if asks_agents else models).get(one)
+
+
+SMALL = {
+    "loopnav": ["--settlements", "2", "--ranges", "5", "--per-combination", "1", "--size", "48x27"],
+    "mineanybuild": ["--structures", "3", "--stimuli", "1", "--commonsense", "2", "--size", "64"],
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_from_collecting_to_a_page_by_pasting(name: str, tmp_path: Path) -> None:
+    line = next_of(command(tmp_path, "collect", name, "--out", "my data", *SMALL[name]))
+    for expected in ("run", "report"):
+        assert shlex.split(line)[1] == expected
+        done = command(tmp_path, *shlex.split(line)[1:])
+        if expected == "run":
+            line = next_of(done)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "first" / "report.html").exists()

@@ -5,42 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from support.commands import Done, command
-from support.places import TESTS
+from support.commands import Done
+from worldgauge.cli.listing import REGISTRIES
 from worldgauge.terminal.output import print_csv
 
-DOUBLES = TESTS / "engine" / "doubles"
-SCORES = ["suite", "metric", "column", "subject", "kind", "n", "mean", "low", "high", "unit", "better"]
-SCORES += ["set", "set_version", "set_part"]
+SCORES = ["suite", "metric", "column", "model", "kind", "n", "clusters", "mean", "low", "high", "unit", "better"]
+SCORES += ["expected", "scored", "skipped", "failed", "set", "set_version", "set_part", "flag"]
 ESCAPE = "\x1b"
-
-
-@pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Three tasks of the suite "echo", one of them unusable."""
-    searched = os.pathsep.join(filter(None, [str(DOUBLES), os.environ.get("PYTHONPATH")]))
-    monkeypatch.syspath_prepend(DOUBLES)
-    monkeypatch.setenv("PYTHONPATH", searched)
-    import enginedoubles
-
-    enginedoubles.register()
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "tasks.json").write_text(json.dumps({"n": 3, "skip": [2]}))
-    yield tmp_path / "data"
-    enginedoubles.unregister()
-
-
-@pytest.fixture
-def cli(tmp_path: Path) -> Callable[..., Done]:
-    return lambda *arguments, **more: command(tmp_path, *arguments, **more)
 
 
 def rows_of(done: Done) -> list[dict[str, str]]:
@@ -62,10 +39,28 @@ def test_run_and_score_give_the_cells_of_all_tables_as_csv(cli: Callable[..., Do
     cell = tables[0]["rows"][0]["cells"][0]
     told = [rows[0][name] for name in ("n", "mean", "low", "high")]
     assert told == [str(cell[name]) for name in ("n", "mean", "low", "high")]
-    assert (rows[0]["suite"], rows[0]["subject"], rows[0]["kind"]) == ("echo", "steady-level-7", "subject")
+    ends = ("expected", "scored", "skipped", "failed")
+    assert [[row[end] for end in ends] for row in rows] == [["3", "2", "1", "0"]] * len(rows)
+    assert [tables[0]["rows"][0][end] for end in ends] == [3, 2, 1, 0]
+    assert (rows[0]["suite"], rows[0]["model"], rows[0]["kind"]) == ("echo", "steady-level-7", "model")
     assert "steady-level-7: 3 expected" in done.stderr
     assert "next: worldgauge report" in done.stderr
     assert cli("score", "runs/echo", "--csv").stdout == done.stdout
+
+
+def test_labels_and_steps_name_run_folders(cli: Callable[..., Done], data: Path) -> None:
+    models = "--model", "enginedoubles:Steady?level=7", "--model", "enginedoubles:Steady?level=9"
+    labels = "--label", "ours", "--label", "enginedoubles:Steady?level=9=theirs"
+    for step in ("100", "200"):
+        done = cli("run", "echo", "--data", data, *models, *labels, "--step", step, "--json")
+        names = [f"ours-{step}", f"theirs-{step}"]
+        assert list(json.loads(done.stdout)["runs"]) == names, done.stderr
+    folders = [data.parent / "runs" / "echo" / f"ours-{step}" for step in (100, 200)]
+    facts = [json.loads((folder / "run.json").read_text()) for folder in folders]
+    assert [one["step"] for one in facts] == [100, 200]
+    assert facts[0]["task_keys"] == facts[1]["task_keys"]  # no answer depends on a step
+    wrong = cli("run", "echo", "--data", data, *models, "--label", "a", "--label", "b", "--label", "c")
+    assert (wrong.returncode, "3 labels for 2 models" in wrong.stderr) == (2, True)
 
 
 def test_csv_of_a_run_without_scores_is_its_header(cli: Callable[..., Done], data: Path) -> None:
@@ -78,17 +73,11 @@ def test_csv_of_a_run_without_scores_is_its_header(cli: Callable[..., Done], dat
     ("arguments", "columns"),
     [
         (["list", "metrics"], ["name", "summary", "origin"]),
-        (["weights", "list"], ["name", "needed by", "size", "licence", "state"]),
+        (["list", "weights"], ["name", "needed by", "size", "licence", "state", "folder"]),
         (["check-model", "--model", "freeze"], ["check", "verdict", "question", "measured"]),
-        (
-            ["validate-metric", "sgcs", "--scenes", "2"],
-            ["metric", "perturbation", "n", "mean", "std"],
-        ),
     ],
 )
-def test_other_tables_as_csv_have_their_own_columns(
-    arguments: list[str], columns: list[str], cli: Callable[..., Done]
-) -> None:
+def test_other_tables_as_csv(arguments: list[str], columns: list[str], cli: Callable[..., Done]) -> None:
     rows = rows_of(cli(*arguments, "--csv"))
     assert len(rows) > 3
     assert list(rows[0]) == columns
@@ -114,32 +103,24 @@ def test_csv_alone(more: list[str], said: str, cli: Callable[..., Done], data: P
 
 
 KINDS = ["suites", "collections", "models", "agents", "critics", "metrics", "worlds", "estimators", "decoders"]
+KINDS += ["adapters", "weights", "commands", "data"]
 
 
-@pytest.mark.parametrize("words", [["adapters"], ["weights", "list"], *(["list", kind] for kind in KINDS)])
+@pytest.mark.parametrize("words", [["list", kind] for kind in KINDS])
 def test_lists_fit_80_columns_with_every_word_whole(words: list[str], cli: Callable[..., Done]) -> None:
     lines = cli(*words, columns=80).stdout.splitlines()
     assert max(len(line) for line in lines if "worldgauge " not in line) <= 80
     told = set(" ".join(lines).split())
     for listed in json.loads(cli(*words, "--json").stdout).values():
-        for one in listed if isinstance(listed, list) and words[0] == "list" else ():
+        for one in listed if isinstance(listed, list) and words[1] in REGISTRIES else ():
             assert [word for word in (one["name"], *one["summary"].split(), one["origin"]) if word not in told] == []
 
 
 @pytest.mark.parametrize("verbose", ["-v", "--verbose"])
 def test_verbose_brings_back_a_line_a_task(verbose: str, cli: Callable[..., Done], data: Path) -> None:
     done = cli("run", "echo", "--data", data, "--model", "enginedoubles:Steady", verbose)
-    assert "[2/3] steady even/0 done" in done.stderr
+    assert len(re.findall(r"^\[[23]/3\] steady (even/0|odd/1) done$", done.stderr, re.MULTILINE)) == 2
     assert "tasks, " not in done.stderr
-
-
-def alone(folder: Path, *arguments: str | Path, **environment: str) -> Done:
-    """The command in a process of its own, which reads the environment as it starts."""
-    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "TERM")}
-    words = [sys.executable, "-P", "-m", "worldgauge.cli.main", *map(str, arguments)]
-    return subprocess.run(
-        words, capture_output=True, text=True, cwd=folder, env={**env, **environment}, stdin=subprocess.DEVNULL
-    )
 
 
 PLACES = [
@@ -152,9 +133,9 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
-def test_a_run_is_told_in_any_place(place: dict[str, str], data: Path, tmp_path: Path) -> None:
+def test_a_run_is_told_in_any_place(place: dict[str, str], data: Path, alone: Callable[..., Done]) -> None:
     arguments = ["--model", "enginedoubles:Steady?level=7", "--model", "enginedoubles:Faulty?how=raise&on=1"]
-    done = alone(tmp_path, "run", "echo", "--data", data, *arguments, **place)
+    done = alone("run", "echo", "--data", data, *arguments, **place)
     assert done.returncode == 1, done.stderr
     for whole in ("steady-level-7", "faulty-raise-how-raise-on-1", "[7.00, 7.00]", "n=2"):
         assert whole in done.stdout
@@ -165,8 +146,8 @@ def test_a_run_is_told_in_any_place(place: dict[str, str], data: Path, tmp_path:
 
 
 @pytest.mark.parametrize("place", PLACES[:2], ids=str)
-def test_help_is_whole_on_a_narrow_terminal(place: dict[str, str], tmp_path: Path) -> None:
-    done = alone(tmp_path, "run", "mind", "--help", **place)
+def test_help_is_whole_on_a_narrow_terminal(place: dict[str, str], alone: Callable[..., Done]) -> None:
+    done = alone("run", "mind", "--help", **place)
     assert done.returncode == 0, done.stderr
     assert "…" not in done.stdout
     for option in ("--gpus-per-worker", "--retry-failed", "--dry-run", "--verbose", "--csv"):

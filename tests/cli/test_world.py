@@ -28,10 +28,10 @@ def test_register_look_and_forget(folder: Path) -> None:
     done = command(folder, "world", "add", "mine", "scans")
     assert done.returncode == 0, done.stderr
     assert "mine: 1 scenes in the layout 'files', y up, 0 with a published floor" in done.stdout
-    assert "mine/flat" in command(folder, "world", "list").stdout
+    assert "mine/flat" in command(folder, "list", "scans").stdout
     done = command(folder, "world", "check", "mine/flatt")
     assert done.returncode == 2
-    assert "Did you mean 'mine/flat'? See: worldgauge world list" in " ".join(done.stderr.split())
+    assert "Did you mean 'mine/flat'? See: worldgauge list scans" in " ".join(done.stderr.split())
     pictures = ("--sheet", "sheet.png", "--plan", "plan.png", "--out", "page.html")
     done = command(folder, "world", "check", "mine/flat", *pictures, "--json")
     assert done.returncode == 0, done.stderr
@@ -44,9 +44,9 @@ def test_register_look_and_forget(folder: Path) -> None:
     assert page.count('src="data:image/png;base64,') == page.count("<img") == 4
     assert "This scan can be used." in page
     assert "<td>4.2, 3.2, 2.7</td>" in page
-    assert "MB deleted" in command(folder, "world", "forget").stdout
+    assert "MB deleted" in command(folder, "world", "remove", "--cache").stdout
     assert command(folder, "world", "remove", "mine").returncode == 0
-    assert "mine/flat" not in command(folder, "world", "list").stdout
+    assert "mine/flat" not in command(folder, "list", "scans").stdout
 
 
 def test_a_check_says_what_must_be_mended(folder: Path) -> None:

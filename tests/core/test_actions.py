@@ -1,5 +1,7 @@
 """Actions as keys, as a camera path, as words."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -96,15 +98,51 @@ def test_a_path_moves_with_its_start(rows: np.ndarray, yaw: float, position: tup
 def test_a_walk_in_words() -> None:
     rows = [(0, 0, 0.1, 0)] * 5 + forward(20) + [(0, 0, 0, 0)] * 20 + [(0, 0, 0, -0.1)] * 3
     words = describe(walk(*rows))
-    assert words == "Turn left 29 degrees. Walk forward 4.3 metres. Stand still for 1.0 seconds. Look down 17 degrees."
+    assert words == (
+        "Turn left 29 degrees, then walk forward 4.3 metres, then stand still for 1 second. Look down 17 degrees."
+    )
     assert describe(walk()) == ""
+    assert describe(walk((0, 0, 0, 0))) == "Stand still."
     assert describe(walk((0, 0, -0.1, 0))) == "Turn right 6 degrees."
+    assert describe(walk((0, 0, -0.017, 0))) == "Turn right 1 degree."
+
+
+def test_words_for_keys_as_a_person_would_say_them() -> None:
+    space = walk_look(speed_mps=2.4, turn_deg=1.0)
+
+    def held(*legs: tuple[int, str]) -> str:
+        values = np.zeros((sum(frames for frames, _ in legs), len(space)), np.float32)
+        first = 0
+        for frames, keys in legs:
+            values[first : first + frames, [space.column(key) for key in keys.split()]] = 1
+            first += frames
+        return describe(Actions(space, values))
+
+    assert held((20, "forward"), (90, "look_left")) == "Walk forward 2 metres, then turn left 90 degrees."
+    assert held((1, "look_right")) == "Turn right 1 degree."
+    assert held((10, "back")) == "Walk backward 1 metre."
+    assert held((20, "forward look_left")) == "Walk forward 2 metres while turning left 20 degrees."
+    assert held((30, "left look_up")) == "Step left 3 metres while looking up 30 degrees."
+    assert held((20, "forward right")) == "Walk forward 2 metres while stepping right 2 metres."
+    assert held((24, "")) == "Stand still for 1 second."
+    assert held((20, "forward"), (3, ""), (20, "forward")) == "Walk forward 4 metres.", "a short halt is not told"
+    assert held((20, "forward"), (3, "look_left"), (20, "forward")) == (
+        "Walk forward 2 metres, then turn left 3 degrees, then walk forward 2 metres."
+    )
+    assert held((20, "forward"), (20, "back"), (10, "left"), (10, "right")) == (
+        "Walk forward 2 metres, then walk backward 2 metres, then step left 1 metre. Step right 1 metre."
+    )
+
+
+def test_what_is_done_at_once_stands_in_one_clause() -> None:
+    assert describe(walk(*[(1, 0, 0.1, 0)] * 10)) == "Walk forward 2.2 metres while turning left 57 degrees."
+    assert describe(walk(*[(1, 0, 0.001, 0)] * 10)) == "Walk forward 2.2 metres."
 
 
 def test_words_leave_out_what_rounds_to_nothing() -> None:
     assert (
         describe(walk((0, 0, 0.1, 0), (0, 0, -0.002, 0), *forward(5)))
-        == "Turn left 6 degrees. Walk forward 1.1 metres."
+        == "Turn left 6 degrees, then walk forward 1.1 metres."
     )
 
 
@@ -126,15 +164,17 @@ def test_a_walk_as_a_chain_of_sentences() -> None:
 def test_prompts_rise_and_never_mention_zero(rows: np.ndarray) -> None:
     said = prompts(Actions(LOOP_WALK, rows))
     assert [one.frame for one in said] == sorted({one.frame for one in said})
-    assert all(" 0 degrees" not in one.text and " 0.0 " not in one.text for one in said)
+    assert all(" 0 " not in one.text and ".0 " not in one.text for one in said)
     assert not said or said[0].frame == 0 <= said[-1].frame < len(rows)
 
 
 @given(ROWS)
 def test_words_never_mention_zero(rows: np.ndarray) -> None:
     words = describe(Actions(LOOP_WALK, rows))
-    assert " 0 degrees" not in words
-    assert " 0.0 " not in words
+    assert " 0 " not in words
+    assert ".0 " not in words
+    assert not re.search(r"(?<![.\d])1 (degrees|metres|seconds)|(?<![.\d])(?!1 )[\d.]+ (degree|metre|second)\b", words)
+    assert words == "" or words.endswith(".")
 
 
 def test_opposite_keys_lead_back_over_the_same_poses() -> None:

@@ -41,7 +41,7 @@ def test_a_missing_extra_is_one_line_to_paste() -> None:
 def test_messages_hold_nothing_that_controls_a_terminal() -> None:
     """Parts of them come from models and files: their colours, titles and cursors are not the terminal's business."""
     hostile = "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2J\x9b5A a\x00b\x08c\u202e d\x7f \x1bPq\x1b\\end\ntwo\tthree"
-    said = str(errors.SubjectError(f"model 'm' raised: {hostile}"))
+    said = str(errors.ModelError(f"model 'm' raised: {hostile}"))
     assert said == "model 'm' raised: red   a b c  d  end two\tthree"
     assert all(one.isprintable() or one == "\t" for one in said)
     assert errors.without_controls("naïve “words” ± 5 °") == "naïve “words” ± 5 °"

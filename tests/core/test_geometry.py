@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.transform import Rotation
 
 from worldgauge.core import geometry as g
+from worldgauge.core import umeyama
 from worldgauge.core.errors import ShapeError
 
 SMALL = st.floats(-100, 100, allow_nan=False)
@@ -97,7 +98,7 @@ def test_angle_of_a_rotation(seed: int, angle: float) -> None:
 def test_similarity_undoes_itself(seed: int, scale: float) -> None:
     rng = np.random.default_rng(seed)
     pose = random_pose(rng)
-    move = g.Sim3(scale, pose[:3, :3], pose[:3, 3])
+    move = umeyama.Sim3(scale, pose[:3, :3], pose[:3, 3])
     points = rng.normal(size=(7, 3))
     np.testing.assert_allclose(move.inverse().apply(move.apply(points)), points, atol=1e-9)
     np.testing.assert_allclose(move.apply(move.inverse().apply(points)), points, atol=1e-9)
@@ -110,8 +111,8 @@ def test_alignment_recovers_the_move(seed: int, n: int, scale: float, with_scale
     pose = random_pose(rng)
     source = rng.normal(size=(n, 3))
     assume(np.linalg.svd(source - source.mean(0))[1][1] > 1e-2)
-    true = g.Sim3(scale if with_scale else 1.0, pose[:3, :3], pose[:3, 3])
-    found = g.align(source, true.apply(source), with_scale=with_scale)
+    true = umeyama.Sim3(scale if with_scale else 1.0, pose[:3, :3], pose[:3, 3])
+    found = umeyama.align(source, true.apply(source), with_scale=with_scale)
     assert found.scale == pytest.approx(true.scale, rel=1e-8)
     np.testing.assert_allclose(found.apply(source), true.apply(source), atol=1e-6)
     if n > 3:
@@ -124,7 +125,7 @@ def test_alignment_agrees_with_scipy_on_noise(seed: int, n: int, mirror: bool, w
     source = rng.normal(size=(n, 3)) * (3, 2, 1)
     target = source * (1, 1, -1) if mirror else source  # a mirror image must still give a rotation
     target = target @ random_pose(rng)[:3, :3].T * 2 + rng.normal(size=(n, 3)) * 0.1 + 5
-    found = g.align(source, target, with_scale=with_scale)
+    found = umeyama.align(source, target, with_scale=with_scale)
     a, b = source - source.mean(0), target - target.mean(0)
     rotation = Rotation.align_vectors(b, a)[0].as_matrix()
     moved = a @ rotation.T
@@ -139,7 +140,7 @@ def test_alignment_of_points_in_a_plane() -> None:
     rng = np.random.default_rng(3)
     source = rng.normal(size=(6, 3)) * (1, 1, 0)
     pose = random_pose(rng)
-    found = g.align(source, source @ pose[:3, :3].T + pose[:3, 3], with_scale=True)
+    found = umeyama.align(source, source @ pose[:3, :3].T + pose[:3, 3], with_scale=True)
     np.testing.assert_allclose(found.rotation, pose[:3, :3], atol=1e-9)
 
 
@@ -162,7 +163,7 @@ LINE = np.outer(np.arange(5.0), (1, 2, 3)) + 1000
 )
 def test_alignment_refuses_what_has_no_answer(source: np.ndarray, target: np.ndarray, what: str) -> None:
     with pytest.raises(ShapeError, match=what):
-        g.align(source, target, with_scale=True)
+        umeyama.align(source, target, with_scale=True)
 
 
 # Cameras

@@ -9,9 +9,18 @@ import pytest
 
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
-from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
-from worldgauge.core.geometry import Camera
-from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout, fitted, imagines
+from worldgauge.core.errors import DataError, ModelError, NotApplicableError, UsageError
+from worldgauge.core.geometry import Camera, pose_from_yaw_pitch, yaw_pitch_from_pose
+from worldgauge.core.model import (
+    Blinding,
+    ModelSpec,
+    RolloutRequest,
+    checked_batch,
+    checked_rollout,
+    fitted,
+    imagines,
+    visible,
+)
 from worldgauge.core.video import Clip
 
 HORIZON = 3
@@ -42,7 +51,7 @@ def test_fields_that_can_be_meant_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "known"), [(ValueError, SubjectError), (SubjectError, SubjectError), (NotApplicableError, None)]
+    ("kind", "known"), [(ValueError, ModelError), (ModelError, ModelError), (NotApplicableError, None)]
 )
 @pytest.mark.parametrize("at", [0, 2, HORIZON])
 def test_whatever_a_model_raises_is_its_failure_also_after_the_last_frame(
@@ -70,7 +79,7 @@ def test_a_model_that_raises_at_once_or_returns_nothing_to_go_through_is_named()
         def rollout(self, request: RolloutRequest) -> Any:
             return None
 
-    with pytest.raises(SubjectError, match="model 'nothing' raised TypeError at frame 0"):
+    with pytest.raises(ModelError, match="model 'nothing' raised TypeError at frame 0"):
         list(checked_rollout(Nothing(), request()))
 
 
@@ -138,9 +147,9 @@ def test_a_batch_is_one_array_a_request_in_order(kind: type[Grey]) -> None:
 
 def test_a_batch_with_a_bad_answer_says_which() -> None:
     asked = [replace(request(), seed=seed) for seed in (1, 2)]
-    with pytest.raises(SubjectError, match="raised ValueError at frame 2: no latent"):
+    with pytest.raises(ModelError, match="raised ValueError at frame 2: no latent"):
         checked_batch(Grey(bad=2), asked)
-    with pytest.raises(SubjectError, match=r"stopped after 2 of 3 frames \(request 2 of a batch of 2\)"):
+    with pytest.raises(ModelError, match=r"stopped after 2 of 3 frames \(request 2 of a batch of 2\)"):
         checked_batch(GreyTogether(bad=2), asked)
 
 
@@ -151,9 +160,9 @@ def test_a_batch_that_raises_or_lacks_answers_is_the_models_failure() -> None:
                 raise RuntimeError("out of memory")
             return [[]]
 
-    with pytest.raises(SubjectError, match="'grey' raised RuntimeError in a batch of 2: out of memory"):
+    with pytest.raises(ModelError, match="'grey' raised RuntimeError in a batch of 2: out of memory"):
         checked_batch(Wrong(), [replace(request(), seed=5)] * 2)
-    with pytest.raises(SubjectError, match="gave 1 answers to a batch of 2"):
+    with pytest.raises(ModelError, match="gave 1 answers to a batch of 2"):
         checked_batch(Wrong(), [request()] * 2)
 
 
@@ -207,7 +216,7 @@ def full(horizon: int = 6) -> RolloutRequest:
     [("4n+1", 8), ("8n+1", 8), ("57+40n", 56), ("16n+1", 16), ((7, 81), 6), ((9, 81), 8), (None, 6)],
 )
 def test_a_horizon_that_does_not_fit_is_asked_longer_and_cut(lengths: Any, asked: int) -> None:
-    model = Counting(lengths=lengths)
+    model = Counting(lengths=lengths, inputs=frozenset({"poses"}))
     frames = np.concatenate(list(checked_rollout(model, full())))
     assert frames[:, 0, 0, 0].tolist() == [0, 1, 2, 3, 4, 5]
     (given,) = model.asked
@@ -244,7 +253,7 @@ def test_a_model_that_makes_fewer_than_its_own_length_has_failed() -> None:
         def rollout(self, request: RolloutRequest) -> Iterator[np.ndarray]:
             yield np.zeros((6, 4, 4, 3), np.uint8)
 
-    with pytest.raises(SubjectError, match="stopped after 6 of 8 frames"):
+    with pytest.raises(ModelError, match="stopped after 6 of 8 frames"):
         list(checked_rollout(Short(lengths="4n+1"), full()))
 
 
@@ -353,8 +362,49 @@ def test_what_a_model_is_handed_is_read_only_and_it_is_told(where: str) -> None:
     context = Context(Clip.from_array(frames, 10), poses, actions[:2], Camera.from_vertical_fov(6, 4, 60))
     truth = Clip.from_array(frames, 10)
     request = RolloutRequest(context, 3, 0, actions=actions, poses=poses, truth=truth, truth_poses=poses)
-    with pytest.raises(SubjectError, match=r"raised ValueError at frame 0: .*read-only"):
+    with pytest.raises(ModelError, match=r"raised ValueError at frame 0: .*read-only"):
         list(checked_rollout(Scribbler(where), request))
     assert (frames == 9).all()
     frames[0] = 8  # ours stay ours
     assert (context.clip[0] == 8).all()
+
+
+def walked() -> RolloutRequest:
+    """A request whose camera stands somewhere in the world, looks down a little, and goes on."""
+    poses = pose_from_yaw_pitch(np.array([[3.0, 4, 5], [4, 4, 5], [4, 5, 5]]), [0.3, 1.2, 1.4], -0.2)
+    one = full(2)
+    return replace(one, context=replace(one.context, poses=poses[:1]), poses=poses[1:], task="ABA/made/up")
+
+
+def test_only_models_that_declare_poses_see_them_and_from_the_last_camera_on() -> None:
+    asked = walked()
+    for spec in (ModelSpec("m"), ModelSpec("m", "text"), ModelSpec("m", inputs=frozenset({"depth"}))):
+        seen = visible(asked, spec)
+        assert seen.poses is seen.context.poses is None
+        with pytest.raises(NotApplicableError, match="declare control 'camera' or the input 'poses'"):
+            _ = seen.context.path
+    world = visible(asked, ModelSpec("m", inputs=frozenset({"truth"})))
+    assert world is asked
+    for spec in (ModelSpec("m", "camera"), ModelSpec("m", inputs=frozenset({"poses"}))):
+        seen = visible(asked, spec)
+        here = seen.context.path[-1]
+        np.testing.assert_allclose(here, pose_from_yaw_pitch(np.zeros(3), 0.0, -0.2), atol=1e-12)
+        assert seen.poses is not None
+        assert asked.poses is not None
+        np.testing.assert_allclose(yaw_pitch_from_pose(seen.poses)[0], [0.9, 1.1], atol=1e-12)
+        between = [np.linalg.inv(path[0]) @ path[1] for path in (seen.poses, asked.poses)]
+        np.testing.assert_allclose(*between, atol=1e-12)
+        assert visible(seen, spec) is seen, "a wrapped model gets the same"
+
+
+def test_a_blinded_request_names_no_task() -> None:
+    asked = walked()
+    one, two = (Blinding(salt, 3).request(asked) for salt in ("a", "b"))
+    assert len({one.task, two.task, asked.task}) == 3
+    assert one.seed == two.seed, "the seed does not depend on the salt"
+    assert Blinding("a", 3).request(replace(asked, task="another", seed=9)).seed == one.seed, "nor on the task"
+    assert Blinding("a", 4).request(asked).seed != one.seed
+    frames = Clip.from_array(asked.context.clip.to_array() + np.uint8(1), asked.context.clip.fps)
+    other = replace(asked, context=replace(asked.context, clip=frames))
+    assert Blinding("a", 3).request(other).seed != one.seed
+    assert Blinding().request(asked) is asked, "a run of former code goes on as it was"

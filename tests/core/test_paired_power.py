@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import nct, t
 
-from worldgauge.core.paired import LARGE_EFFECT, MOST_MODELS, power_of
+from worldgauge.core.paired_tests import LARGE_EFFECT, MOST_MODELS, power_of
 
 
 def share_found(effect: float, clusters: float, tests: int) -> float:

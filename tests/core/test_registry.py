@@ -103,6 +103,23 @@ def test_an_outside_package_that_cannot_be_imported_is_one_line(
     assert str(caught.value).isprintable()
 
 
+def test_a_module_of_plugins_registers_what_has_no_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "plugged-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[worldgauge.plugins]\nmine = plugged_tools\n")
+    (tmp_path / "plugged_tools.py").write_text(
+        "import plugged_registry\n@plugged_registry.tools.register('saw')\nclass Saw:\n    pass\n"
+    )
+    (tmp_path / "plugged_registry.py").write_text(
+        "from worldgauge.core.registry import Registry\ntools = Registry('tool', __name__)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    tools = __import__("plugged_registry").tools
+    assert tools.names() == ["saw"]
+    assert tools.get("saw").__name__ == "Saw"
+
+
 def test_a_taken_name_is_refused(things: Registry[type]) -> None:
     things.names()
     with pytest.raises(UsageError, match=r"two things are called 'wooden': one in .*; rename one"):
@@ -200,16 +217,29 @@ def test_threads_that_ask_at_once_see_all(things: Registry[type], tmp_path: Path
     assert found == [ZeroDivisionError if fails else ["glass", "iron", "wooden"]] * 5
 
 
-@pytest.mark.parametrize("name", ["build", "closedloop", "loopnav", "mind", "target"])
+@pytest.mark.parametrize("name", ["mineanybuild", "worldinworld", "loopnav", "mind", "targetbench"])
 def test_a_suite_is_found_without_importing_the_others(name: str) -> None:
     code = f"""
 import sys
 from worldgauge.engine.suite.base import suites
 assert suites.get({name!r}).name == {name!r}
-others = [each for each in ("build", "closedloop", "loopnav", "mind", "target") if each != {name!r}]
+others = [each for each in ("mineanybuild", "worldinworld", "loopnav", "mind", "targetbench") if each != {name!r}]
 assert not [each for each in others if f"worldgauge.suites.{{each}}.suite" in sys.modules]
 own = [entry.name for entry in suites if entry.origin.startswith("worldgauge.")]  # not those of plug-ins
-assert own == ["build", "closedloop", "loopnav", "mind", "target"]
+assert own == ["loopnav", "mind", "mineanybuild", "targetbench", "worldinworld"]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_suite_that_was_registered_is_found_without_importing_ours() -> None:
+    code = """
+import sys
+from worldgauge.engine.suite.base import suites
+class Own: ...
+suites.register("own")(Own)
+assert suites.get("own") is Own
+assert not [name for name in sys.modules if name.startswith("worldgauge.suites.")]
+assert "loopnav" in suites.names()
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import brentq
 
-from worldgauge.core import paired
+from worldgauge.core import paired_tests as paired
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.paired import minimum_detectable_effect, paired_difference, paired_differences
-from worldgauge.core.statistics import Sample, balanced_interval, estimate_all, jackknife_interval, mean_interval
+from worldgauge.core.intervals import Sample, balanced_interval, estimate_all, jackknife_interval, mean_interval
+from worldgauge.core.paired_tests import minimum_detectable_effect, paired_difference, paired_differences
 
 VALUES = [1.0, 3.0, 2.0, 6.0, 4.0, 5.0]
 CLUSTERS = ["a", "a", "b", "b", "c", "c"]

@@ -9,8 +9,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.paired import holm, paired_difference, ranks
-from worldgauge.core.statistics import (
+from worldgauge.core.intervals import (
     MeanStd,
     correlation,
     jackknife_interval,
@@ -20,6 +19,7 @@ from worldgauge.core.statistics import (
     student_quantile,
     wilson,
 )
+from worldgauge.core.paired_tests import holm, paired_difference, ranks
 
 values = st.lists(st.none() | st.floats(-100, 100), max_size=12)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.statistics import Sample, rate_interval, student_quantile, wilson
+from worldgauge.core.intervals import Sample, rate_interval, student_quantile, wilson
 
 Z = 1.959963984540054
 trials = st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=24)

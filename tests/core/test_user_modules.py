@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from worldgauge.core import user_modules
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.user_modules import recall, remember
@@ -59,3 +60,11 @@ def test_a_path_in_data_or_a_run_is_never_run(config: Path) -> None:
     with pytest.raises(UnknownNameError):
         open_suite("./evil.py:Evil", {})
     assert not config.exists()
+
+
+def test_the_code_of_the_project_is_no_code_of_the_user(tmp_path: Path) -> None:
+    for folder in ("worldgauge_train", "mine"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "net.py").write_text("LEVEL = 1\n")
+    assert not user_modules._digests(str(tmp_path / "worldgauge_train" / "net.py"))
+    assert user_modules._digests(str(tmp_path / "mine" / "net.py"))

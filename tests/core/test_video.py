@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.decodes import count_decodes
 from support.films import HEIGHT, KINDS, WIDTH, N, scene, write, write_all
+from worldgauge.core import video as clips
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.image import png
 from worldgauge.core.video import AHEAD, Clip, Writer, ahead, problems, resize, side_by_side
@@ -290,3 +292,26 @@ def test_items_are_read_ahead_and_errors_come_in_their_place() -> None:
         seen.extend(ahead(items()))
     assert list(ahead(range(7))) == list(range(7))
     assert list(ahead([])) == []
+
+
+def test_held_frames_are_decoded_once(
+    files: dict[str, Path], decoded: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decodes = count_decodes(monkeypatch)
+    clip = Clip.open(files["lossless"])[2:].holding([0, 3, 4])
+    for _ in range(2):
+        assert np.array_equal(clip[2:6].to_array(), decoded["lossless"][4:8])
+        assert np.array_equal(clip[0], decoded["lossless"][2])
+        assert np.array_equal(
+            clip.resized(WIDTH, HEIGHT).picked([4, 0, 3, 3], 5).to_array(), clip.to_array()[[4, 0, 3, 3]]
+        )
+    assert {index for (_, index), times in decodes.items() if times == 1} == {2, 5, 6}
+
+
+def test_a_clip_holds_no_more_than_its_bytes(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clips, "HELD_BYTES", 2 * WIDTH * HEIGHT * 3)
+    decodes = count_decodes(monkeypatch)
+    clip = Clip.open(files["lossless"]).holding(range(5))
+    frames = clip[:5].to_array()
+    assert np.array_equal(clip[:5].to_array(), frames)
+    assert [times for _, times in sorted(decodes.items())] == [1, 1, 2, 2, 2]

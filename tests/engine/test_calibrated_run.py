@@ -29,9 +29,7 @@ def ran(walks: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, st
     wrong = f"{MOVERS}:WrongMover?gains={json.dumps(gains, separators=(',', ':'))}&delay=2"
     models = ("render", wrong, f"{wrong}&calibration=calibration.json")
     words = [word for model in models for word in ("--model", model)]
-    done = command(
-        folder, "run", "loopnav", "--data", walks, *words, "--limit", "1", "--out", "runs", "--no-references"
-    )
+    done = command(folder, "run", "loopnav", "--data", walks, *words, "--limit", "1", "--out", "runs", "--no-baselines")
     assert done.returncode == 0, done.stderr
     return folder / "runs", done.stdout
 
@@ -46,10 +44,10 @@ def test_a_calibrated_model_answers_like_one_that_is_right(ran: tuple[Path, str]
 
 def test_tables_and_run_json_say_what_is_known_of_the_unit(ran: tuple[Path, str], tmp_path: Path) -> None:
     (calibrated,) = ran[0].glob("*-calibrated-*")
-    facts = json.loads((calibrated / "run.json").read_text())["subject"]
+    facts = json.loads((calibrated / "run.json").read_text())["model"]
     assert facts["motion"] == "calibrated"
     assert facts["identity"]["settings"]["calibration"]
-    assert json.loads((ran[0] / "render" / "run.json").read_text())["subject"]["motion"] == "declared"
+    assert json.loads((ran[0] / "render" / "run.json").read_text())["model"]["motion"] == "declared"
     assert f"Unit of motion: calibrated of {calibrated.name}." in " ".join(ran[1].split())
 
 
@@ -72,7 +70,7 @@ def test_a_model_without_a_calibration_is_unknown_below_the_table(walks: Path, t
         "    def rollout(self, request):\n"
         "        yield np.repeat(request.context.clip[-1][None], request.horizon, axis=0)\n"
     )
-    words = ["--data", str(walks), "--model", "./still.py:Still", "--limit", "1", "--out", "runs", "--no-references"]
+    words = ["--data", str(walks), "--model", "./still.py:Still", "--limit", "1", "--out", "runs", "--no-baselines"]
     done = command(tmp_path, "run", "loopnav", *words)
     assert done.returncode == 0, done.stderr
     assert "Unit of motion: unknown of still." in done.stdout

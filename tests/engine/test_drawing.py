@@ -25,7 +25,7 @@ CAMERA = Camera.from_vertical_fov(24, 16, 70)
 SMALL: dict[str, dict[str, Any]] = {
     "loopnav": {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (48, 32)},
     "mind": {"train": 0, "mem": 1, "action_space": 0, "mirror": 1, "frames": 90, "size": (48, 32)},
-    "target": {"scenes": 1, "per_scene": 1, "size": (48, 32)},
+    "targetbench": {"scenes": 1, "per_scene": 1, "size": (48, 32)},
     "coverage": {"scenes": 1, "points": 3, "size": (48, 24)},
 }
 
@@ -82,18 +82,18 @@ def pictures(path: Path) -> np.ndarray:
 
 def test_the_manifest_names_all_devices_that_drew(tmp_path: Path) -> None:
     pytest.importorskip("warp")
-    few = SMALL["target"]
-    collect("target", tmp_path, **few)
-    collect("target", tmp_path, device="cpu", **{**few, "per_scene": 2})
+    few = SMALL["targetbench"]
+    collect("targetbench", tmp_path, **few)
+    collect("targetbench", tmp_path, device="cpu", **{**few, "per_scene": 2})
     assert drawn_on(tmp_path) == ["cpu", "processor"]
-    collect("target", tmp_path, **{**few, "per_scene": 3})
+    collect("targetbench", tmp_path, **{**few, "per_scene": 3})
     assert drawn_on(tmp_path) == ["cpu", "processor"]
 
 
 def test_a_device_that_draws_nothing_is_not_named(tmp_path: Path) -> None:
     pytest.importorskip("warp")
-    collect("target", tmp_path, **SMALL["target"])
-    collect("target", tmp_path, device="cpu", **SMALL["target"])
+    collect("targetbench", tmp_path, **SMALL["targetbench"])
+    collect("targetbench", tmp_path, device="cpu", **SMALL["targetbench"])
     assert drawn_on(tmp_path) is None
 
 
@@ -113,7 +113,7 @@ def test_views_come_in_order_whatever_the_batch(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_device_that_is_not_there_is_one_line_before_the_first_item(tmp_path: Path) -> None:
-    done = command(tmp_path, "collect", "target", "--out", "data", "--device", "cuda:99")
+    done = command(tmp_path, "collect", "targetbench", "--out", "data", "--device", "cuda:99")
     assert done.returncode == 2
     wrong = [line for line in done.stderr.splitlines() if not line.startswith("Warp CUDA warning")]
     assert len(wrong) == 1
@@ -124,7 +124,7 @@ def test_a_device_that_is_not_there_is_one_line_before_the_first_item(tmp_path: 
 def test_without_warp_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "warp", None)
     with pytest.raises(MissingExtraError, match=r"worldgauge\[gpu\]"):
-        collect("target", tmp_path / "data", device="cuda")
+        collect("targetbench", tmp_path / "data", device="cuda")
     assert not (tmp_path / "data").exists()
 
 
@@ -135,7 +135,7 @@ def test_what_only_the_processor_draws_says_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="only our own pictures"):
         opened.begin(local=False)
     with pytest.raises(UsageError, match="only workers of this machine"):
-        collect("target", tmp_path / "data", device="cuda", on="ray")
+        collect("targetbench", tmp_path / "data", device="cuda", on="ray")
     with pytest.raises(UsageError, match="'demonstrations' is drawn on the processor"):
         collect("demonstrations", tmp_path / "data", device="cpu")
     with pytest.raises(UsageError, match="'tabletop' is drawn on the processor only"):

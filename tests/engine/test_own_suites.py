@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 SUITE = """
 from dataclasses import dataclass
 from worldgauge.engine.suite.base import Suite
@@ -25,7 +27,7 @@ class Own(Suite):
 
     name = "own"
     version = 1
-    references = ()
+    baselines = ()
     metrics = ()
 
     Settings = Settings
@@ -34,8 +36,8 @@ class Own(Suite):
     def tasks(self, source):
         return (Task("own", str(n), {{}}, str(n)) for n in range(6))
 
-    def perform(self, task, subject, bench):
-        return Record(task, subject.spec.name, bench.directory)
+    def perform(self, task, model, bench):
+        return Record(task, model.spec.name, bench.directory)
 
     def score(self, record, bench):
         return [Score(record.task.id, "count", self.settings["gain"] * float(record.task.id), n=1)]
@@ -165,8 +167,8 @@ def test_a_suite_of_a_file_whose_import_failed_is_refused(folder: Path) -> None:
 from contextlib import suppress
 from pathlib import Path
 from worldgauge.core.user_modules import import_file
-from worldgauge.core.errors import SubjectError
-with suppress(SubjectError):
+from worldgauge.core.errors import ModelError
+with suppress(ModelError):
     import_file(Path({str(folder / "broken.py")!r}), "model")
 """
     told = _python(folder, "-c", code + RUN.format(model="ownmodel:Mute"))

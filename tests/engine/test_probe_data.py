@@ -12,7 +12,7 @@ from worldgauge.engine.collect import Collected, open_collection
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.suites import suites
 
-FOR_MODELS = sorted(entry.name for entry in suites if suites.get(entry.name).subject_kind == "model")
+FOR_MODELS = sorted(entry.name for entry in suites if suites.get(entry.name).answerer_kind == "model")
 TASKS = 8
 
 
@@ -102,12 +102,12 @@ def test_set_of_nothing_is_refused(collecting: Collecting) -> None:
 
 def test_cache_that_is_off_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLDGAUGE_CACHE", "off")
-    with pytest.raises(UsageError, match=r"WORLDGAUGE_CACHE is off.* give a folder with data="):
+    with pytest.raises(UsageError, match=r"WORLDGAUGE_CACHE is off.* give the folder of a data set"):
         data.small_data_set(open_suite(DECLARED[0], {}), TASKS)
 
 
 def test_cache_that_is_a_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cache").touch()
     monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(UsageError, match=r"cannot be written .*WORLDGAUGE_CACHE, or give data="):
+    with pytest.raises(UsageError, match=r"cannot be written .*WORLDGAUGE_CACHE, or give the folder of a data set"):
         data.small_data_set(open_suite(DECLARED[0], {}), TASKS)

@@ -16,14 +16,14 @@ import worldgauge_serve
 from support.commands import command
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.user_modules import import_module
+from worldgauge.engine.model_entries import resolve_model
+from worldgauge.engine.model_run import execute_task
 from worldgauge.engine.result import find_runs
 from worldgauge.engine.run import RunRequest, dry_run, run, score
-from worldgauge.engine.subject_run import execute_task
-from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.settings import digests_of_served
 from worldgauge.metrics import metrics
 from worldgauge.serving import served_code
-from worldgauge.tools.board import read_entries
+from worldgauge.tools.leaderboard import read_entries
 from worldgauge.tools.viewer_runs import Library
 from worldgauge_serve import digest
 
@@ -157,8 +157,9 @@ def test_what_a_model_reads_or_imports_makes_another_model(
     again(11, "")
     again(11, ": 4 answers from 20")
     again(22, ".1: other code or files of the model\n")
-    again(22, " reused, 0 generated (--fresh regenerates)\n")
-    again(11, " holds answers of this model and is continued\n")
+    if case in [*CASES][: len(WAYS)]:  # whatever the file, so each way once
+        again(22, " reused, 0 generated (--fresh regenerates)\n")
+        again(11, " holds answers of this model and is continued\n")
     assert len(list(out.glob("grey*"))) == 2
 
 
@@ -166,11 +167,11 @@ def test_the_ways_agree_and_an_edit_is_seen_in_one_process(project: Path) -> Non
     write_model(project, imports="from reuse_net import LEVEL", level="LEVEL")
     for level in (11, 22):
         code(project / "reuse_net.py", level)
-        subjects = [resolve_subject(named(way)) for way in WAYS]
-        models: list[Any] = [getattr(one.model, "_model", one.model) for one in subjects[:2]]
+        resolved = [resolve_model(named(way)) for way in WAYS]
+        models: list[Any] = [getattr(one.model, "_model", one.model) for one in resolved[:2]]
         assert [one.level for one in models] == [level, level]
-        assert subjects[0].identity == subjects[2].identity
-        subjects[2].model.close()  # type: ignore[union-attr]
+        assert resolved[0].identity == resolved[2].identity
+        resolved[2].model.close()  # type: ignore[union-attr]
 
 
 def test_edited_code_registers_again_and_the_package_is_never_read_twice(project: Path) -> None:
@@ -204,7 +205,7 @@ def test_what_changes_no_answer_is_no_change(data: Path, project: Path) -> None:
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text("x")
     model = named("file", "?other=weights")
-    first = resolve_subject(model).identity
+    first = resolve_model(model).identity
     run("echo", model=model, data=data, out=project / "weights" / "runs")
     run("echo", model=model, data=data, out=project / "runs")
     (project / "table.csv").write_text("written into the working folder")
@@ -212,9 +213,9 @@ def test_what_changes_no_answer_is_no_change(data: Path, project: Path) -> None:
     (project / "weights" / ".git" / "HEAD").write_text("other")
     os.utime(project / "weights" / "w.pt", (1, 1))
     os.utime(project / "reuse_wm.py", (1, 1))
-    assert resolve_subject(model).identity == first
+    assert resolve_model(model).identity == first
     (project / "weights" / "w.pt").write_text("y")
-    assert resolve_subject(model).identity != first
+    assert resolve_model(model).identity != first
 
 
 class Live:
@@ -309,7 +310,7 @@ def test_readers_count_an_earlier_run_only_where_it_is_named(data: Path, project
     # A name that ends like that is a run of its own.
     shutil.copytree(out / "grey", out / "grey.7")
     facts = json.loads((out / "grey.7" / "run.json").read_text())
-    facts["subject"]["name"] = "grey.7"
+    facts["model"]["name"] = "grey.7"
     (out / "grey.7" / "run.json").write_text(json.dumps(facts))
     assert [one.directory.name for one in find_runs([out])] == ["grey", "grey.7"]
 
@@ -414,15 +415,15 @@ def test_a_served_decoder_network_or_policy_is_known_by_its_files(project: Path)
 
 
 def test_a_calibration_of_other_weights_is_refused(project: Path, tmp_path: Path) -> None:
-    from worldgauge.models.calibration import Calibration, Gain, check_owner, digest_of_spec
+    from worldgauge.models.calibration import Calibration, ControlGain, check_owner, digest_of_spec
 
     write_model(project, settings="weights='w.txt'", level=READ.format("weights"))
     write(project / "w.txt", 11)
-    before = resolve_subject(named("file"))
+    before = resolve_model(named("file"))
     spec = before.model.spec
-    gains = {"forward": Gain("follows", 1.0, 0.1)}
+    gains = {"forward": ControlGain("follows", 1.0, 0.1)}
     owner = Calibration("grey", digest_of_spec(spec), "actions", (), 0, gains, "asked", "asked", "", before.source)  # type: ignore[arg-type]
     check_owner(owner, spec, "c.json", before.source)  # type: ignore[arg-type]
     write(project / "w.txt", 22)
     with pytest.raises(UsageError, match="other code or weights than when it was calibrated"):
-        check_owner(owner, spec, "c.json", resolve_subject(named("file")).source)  # type: ignore[arg-type]
+        check_owner(owner, spec, "c.json", resolve_model(named("file")).source)  # type: ignore[arg-type]

@@ -14,15 +14,15 @@ from urllib.parse import quote
 
 import pytest
 
-from worldgauge.core.errors import RunError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.errors import ModelError, RunError, UnknownNameError, UsageError
 from worldgauge.core.io import loads
+from worldgauge.engine import model_run
 from worldgauge.engine import run as groups
-from worldgauge.engine import subject_run
+from worldgauge.engine.model_entries import ModelEntry, find_served, resolve_cached, resolve_model
+from worldgauge.engine.model_run import ModelRun
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import RunRequest, dry_run, run, score
 from worldgauge.engine.store import write_error
-from worldgauge.engine.subject_run import SubjectRun
-from worldgauge.engine.subjects import SubjectEntry, find_served, resolve_cached, resolve_subject
 
 STEADY = "enginedoubles:Steady"
 Worked = Callable[[], list[str]]
@@ -45,8 +45,8 @@ def test_a_run_leaves_the_documented_folder(data: Path, tmp_path: Path) -> None:
     assert len(json.loads((record / "scores.json").read_text())["scores"]) == 3
     facts = json.loads((folder / "run.json").read_text())
     assert (facts["suite"], facts["suite_version"], facts["seed"], facts["tasks"]) == ("echo", 1, 0, 4)
-    assert facts["subject"]["name"] == "steady"
-    assert facts["subject"]["kind"] == "subject"
+    assert facts["model"]["name"] == "steady"
+    assert facts["model"]["kind"] == "model"
     assert facts["settings"] == {"bias": 0, "gain": 1.0, "broken": None, "video": True}
     lines = [json.loads(line) for line in (folder / "scores.jsonl").read_text().splitlines()]
     assert [(line["task"], line["metric"]) for line in lines[:3]] == [
@@ -66,7 +66,7 @@ def test_result_has_table_and_frame(data: Path, tmp_path: Path, doubles: ModuleT
         name for name in frame.columns if name != "kind"
     ]
     assert list(frame.columns) == [
-        "subject",
+        "model",
         "task",
         "cluster",
         "kind",
@@ -79,6 +79,7 @@ def test_result_has_table_and_frame(data: Path, tmp_path: Path, doubles: ModuleT
         "set",
         "set_version",
         "set_part",
+        "flag",
     ]
     assert frame[["set", "set_version", "set_part"]].isna().all(axis=None)
     assert len(frame) == 12
@@ -190,13 +191,13 @@ def test_every_broken_promise_is_one_clear_line_and_the_run_goes_on(data: Path, 
     models = [f"enginedoubles:Faulty?how={how}" for how in FAULTS]
     result = run("echo", model=models, data=data, out=tmp_path, workers=2)
     assert {
-        failure.subject: re.sub(f"{tmp_path}/logs/worker-[01].log", "LOG", failure.error) for failure in result.failures
+        failure.model: re.sub(f"{tmp_path}/logs/worker-[01].log", "LOG", failure.error) for failure in result.failures
     } == {f"faulty-{how}-how-{how}": error for how, error in FAULTS.items()}
     assert not result.ok
-    for counts in result.subject_counts.values():
+    for counts in result.model_counts.values():
         assert str(counts) == "4 expected = 3 scored + 0 skipped + 1 failed"
     record = loads((tmp_path / "faulty-raise-how-raise" / "records" / "odd__1" / "record.json").read_text())
-    assert record["error"]["type"] == "SubjectError"
+    assert record["error"]["type"] == "ModelError"
     assert "no such latent" in record["error"]["trace"]
     assert not {"\x07", "\x1b"} & set(record["error"]["trace"])
 
@@ -277,12 +278,12 @@ def test_what_cannot_be_scored_so_keeps_its_record_for_another_setting(
 def test_killed_between_files_and_journal_under_other_settings_nothing_is_mixed(
     change: dict[str, Any], data: Path, tmp_path: Path, doubles: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(self: SubjectRun, *args: Any, **facts: Any) -> None:
+    def killed(self: ModelRun, *args: Any, **facts: Any) -> None:
         raise KeyboardInterrupt
 
     before = scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr(SubjectRun, "_append_line", killed)
+        patch.setattr(ModelRun, "_append_line", killed)
         with pytest.raises(KeyboardInterrupt):
             run("echo", model=doubles.Steady(), data=data, out=tmp_path, **change)
     assert scores_of(run("echo", model=doubles.Steady(), data=data, out=tmp_path)) == before
@@ -307,7 +308,7 @@ def test_a_lost_record_cannot_be_scored(data: Path, tmp_path: Path, doubles: Mod
 
 def test_a_model_that_cannot_be_made_again_leaves_its_trace(data: Path, tmp_path: Path, doubles: ModuleType) -> None:
     model = f"enginedoubles:Unplugged?lock={tmp_path}"
-    entry = SubjectEntry("unplugged", resolve_subject(doubles.Steady()).identity, text=model)
+    entry = ModelEntry("unplugged", resolve_model(doubles.Steady()).identity, text=model)
     (tmp_path / "made").touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(groups, "resolve_entries", lambda models, pool, kind: [entry])
@@ -330,7 +331,7 @@ def test_a_full_disk_says_once_what_to_do(
         except OSError as error:
             raise write_error(error, tmp_path) from error
 
-    for owner, name, fault in ((subject_run, "write_scores", full_and_told), (doubles.Echo, "score", full)):
+    for owner, name, fault in ((model_run, "write_scores", full_and_told), (doubles.Echo, "score", full)):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, fault)
             with pytest.raises(RunError, match="No space left on device") as raised:
@@ -398,15 +399,17 @@ def test_a_lost_record_is_made_again(data: Path, tmp_path: Path, worked: Worked,
 def test_a_request_holds_every_argument_of_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given = {
         "model": ["freeze", "mean"], "data": str(tmp_path), "out": "out", "workers": 2, "on": "ray",
-        "gpus_per_worker": 0.5, "seed": 3, "settings": {"a": 1}, "limit": 4, "deadline_s": 5.0, "retry_failed": False,
-        "fresh": True, "scoring": False, "score_device": "cuda", "labels": {"freeze": "f"}, "matched_references": True,
+        "gpus_per_worker": 0.5, "seed": 3, "settings": {"a": 1}, "limit": 4, "step": 9, "deadline_s": 5.0,
+        "retry_failed": False, "fresh": True, "scoring": False, "score_device": "cuda", "labels": {"freeze": "f"},
+        "matched_baselines": True,
     }  # fmt: skip
     assert given.keys() | {"suite", "progress"} == inspect.signature(run).parameters.keys()
     requests: list[RunRequest] = []
     monkeypatch.setattr("worldgauge.engine.run.execute", lambda request, progress: requests.append(request))
     run("loopnav", **given)  # type: ignore[arg-type]
     run("loopnav", model="freeze", data=tmp_path)
-    models = {"suite": "loopnav", "models": ("freeze", "mean"), "data": tmp_path, "out": Path("out")}
+    models = {"suite": "loopnav", "models": ("freeze", "mean"), "data": tmp_path, "out": Path("out"), "stand_in": None}
+    models["fingerprints"] = {}
     del given["model"]
     assert vars(requests[0]) == {**given, **models}
     assert requests[1] == RunRequest("loopnav", models=("freeze",), data=tmp_path, out=Path("runs/loopnav"))
@@ -435,12 +438,12 @@ def test_progress_tells_the_story(data: Path, tmp_path: Path, doubles: ModuleTyp
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"model": "fereeze"}, SubjectError, "Did you mean 'freeze'"),
+        ({"model": "fereeze"}, ModelError, "Did you mean 'freeze'"),
         ({"model": []}, UsageError, "no model was given"),
-        ({"model": "enginedoubles:Unloadable"}, SubjectError, "could not be made: RuntimeError: no CUDA device"),
-        ({"model": "enginedoubles:NoModel"}, SubjectError, "is no world model: it lacks 'spec'"),
-        ({"model": "enginedoubles:Nothing"}, SubjectError, "holds no 'Nothing'"),
-        ({"model": f"{STEADY}?levle=3"}, SubjectError, "has no setting 'levle'. Did you mean 'level'"),
+        ({"model": "enginedoubles:Unloadable"}, ModelError, "could not be made: RuntimeError: no CUDA device"),
+        ({"model": "enginedoubles:NoModel"}, ModelError, "is no world model: it lacks 'spec'"),
+        ({"model": "enginedoubles:Nothing"}, ModelError, "holds no 'Nothing'"),
+        ({"model": f"{STEADY}?levle=3"}, ModelError, "has no setting 'levle'. Did you mean 'level'"),
         ({"model": [STEADY, f"{STEADY}?"]}, UsageError, "same label"),
         ({"limit": 0}, UsageError, "limit must be at least 1"),
         ({"settings": {"biass": 1}}, UnknownNameError, "no echo setting 'biass'. Did you mean 'bias'"),
@@ -514,7 +517,7 @@ def test_an_attempt_lost_in_scoring_does_not_ask_the_model_again(
     record = folder / "records" / "odd__1"
     stored = loads((record / "record.json").read_text())
     before = contents(folder)
-    outcome = subject_run.execute_task(
+    outcome = model_run.execute_task(
         suite="echo",
         home="enginedoubles",
         settings="{}",
@@ -558,7 +561,7 @@ def test_a_served_model_is_told_the_deadline_also_behind_a_recording(
     text = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'sleepy.py'}:Sleepy"
     model = f"recording?of={quote(text)}&folder={tmp_path / 'kept'}" if recorded else text
     (tmp_path / "record").mkdir()
-    outcome = subject_run.execute_task(
+    outcome = model_run.execute_task(
         suite="echo",
         home="enginedoubles",
         settings="{}",
@@ -585,3 +588,13 @@ def test_a_live_model_that_loses_its_process_fails(data: Path, tmp_path: Path, d
     result = run("echo", model=model, data=data, out=tmp_path / "out")
     assert [failure.error for failure in result.failures] == ["the model's process was killed by SIGKILL"]
     assert result.counts.scored == 3
+
+
+def test_the_order_of_requests_names_no_task(doubles: ModuleType, tmp_path: Path) -> None:
+    many = doubles.make_data(tmp_path / "many", n=20)
+    results = [run("echo", model=STEADY, data=many, out=tmp_path / out) for out in ("one", "two")]
+    lines = [(result.folders[0].journal_path).read_text().splitlines() for result in results]
+    one, two = ([json.loads(line)["task"] for line in each] for each in lines)
+    assert sorted(one) == sorted(two)
+    assert len({tuple(one), tuple(two), tuple(sorted(one, key=lambda task: int(task.split("/")[1])))}) == 3
+    assert scores_of(results[0]) == scores_of(results[1])

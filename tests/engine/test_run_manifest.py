@@ -80,10 +80,10 @@ def test_a_run_names_processor_memory_and_gpus(tmp_path: Path, monkeypatch: pyte
 
 
 def test_tables_without_such_rows_are_left_alone() -> None:
-    table = Table("m", "M", "1", "lower", ("all",), (TableRow("a", (Cell(1.0, None, 1),), "subject"),))
-    assert with_seen([table], {"a": {}, "b": {"subject": {"identity": {"source": "freeze"}}}}) == [table]
+    table = Table("m", "M", "1", "lower", ("all",), (TableRow("a", (Cell(1.0, None, 1),), "model"),))
+    assert with_seen([table], {"a": {}, "b": {"model": {"identity": {"source": "freeze"}}}}) == [table]
     none, unknown = ({"trained_on": {"seen": 0, "scenes": count, "unknown": 2}} for count in (8, 0))
-    ours = {"subject": {"identity": {"source": "trained"}}}  # its config.json tells no scene
+    ours = {"model": {"identity": {"source": "trained"}}}  # its config.json tells no scene
     (told,) = with_seen([table], {"a": none, "b": {}, "c": unknown, "d": ours})
     assert told.notes == (
         "a: trained on none of these 8 scenes; those of 2 tasks are not known; "
@@ -103,7 +103,7 @@ def test_tables_without_such_rows_are_left_alone() -> None:
     assert told == replace(table, rows=told.rows, notes=told.notes, alarms=told.alarms)
 
 
-@pytest.mark.parametrize("name", ["mind", "loopnav", "target", "closedloop"])
+@pytest.mark.parametrize("name", ["mind", "loopnav", "targetbench", "worldinworld"])
 def test_the_world_of_a_task_is_that_of_its_view(name: str, request: pytest.FixtureRequest) -> None:
     suite = open_suite(name, {})
     task = next(task for task in list_tasks(suite, request.getfixturevalue(f"{name}_data"), None) if task.skip is None)

@@ -11,10 +11,10 @@ import pytest
 
 from worldgauge.core.errors import MissingExtraError, UsageError
 from worldgauge.core.model import Needs
+from worldgauge.engine import model_run
 from worldgauge.engine import run as engine
-from worldgauge.engine import subject_run
+from worldgauge.engine.model_run import ModelRun
 from worldgauge.engine.run import run, score
-from worldgauge.engine.subject_run import SubjectRun
 from worldgauge.engine.workers import site
 from worldgauge.engine.workers.pool import Pool
 from worldgauge.engine.workers.site import VISIBLE, LocalSite, in_turn
@@ -27,15 +27,15 @@ Worked = Callable[[], list[str]]
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Threads that each task is handed out with, on a machine that claims to have six cores."""
     seen: list[int] = []
-    handed = SubjectRun.job_arguments
+    handed = ModelRun.job_arguments
     monkeypatch.setattr(site, "cores_here", lambda: 6)
 
-    def noted(self: SubjectRun, *arguments: Any, **more: Any) -> dict[str, Any]:
+    def noted(self: ModelRun, *arguments: Any, **more: Any) -> dict[str, Any]:
         found = handed(self, *arguments, **more)
         seen.append(found["threads"])
         return found
 
-    monkeypatch.setattr(SubjectRun, "job_arguments", noted)
+    monkeypatch.setattr(ModelRun, "job_arguments", noted)
     return seen
 
 
@@ -86,7 +86,7 @@ def test_a_device_is_told_and_forces_nothing_anew(
 ) -> None:
     # What is asked for stands in for what is opened: the suite "echo" compares no frames.
     monkeypatch.setattr(engine, "check_score_device", lambda name: None)
-    monkeypatch.setattr(subject_run, "score_device", lambda name: None)
+    monkeypatch.setattr(model_run, "score_device", lambda name: None)
     steady, out = doubles.Steady(), tmp_path / "out"
     run("echo", model=steady, data=data, out=out, limit=2)
     assert told(out / "steady") == (None, [None, None])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worldgauge.core.errors import RunError, SubjectError, UsageError
+from worldgauge.core.errors import ModelError, RunError, UsageError
 from worldgauge.core.io import dumps, loads
 from worldgauge.engine import store
 from worldgauge.engine.store import (
@@ -172,8 +172,8 @@ def test_what_a_kill_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
         ({}, ()),
         ({}, ((0, 0.1), (5, -2.5e-07), (10, 3.0))),
         ({}, ((0, None), (5, math.inf), (7, -math.inf), (9, 1.0))),
-        ({"series": [[1, 2.0]], "subject": "s"}, ((0, 1.0),)),
-        ({"said": 'a "series": [[0, 1]], "subject": "b"'}, ((3, 4.0),)),
+        ({"series": [[1, 2.0]], "model": "s"}, ((0, 1.0),)),
+        ({"said": 'a "series": [[0, 1]], "model": "b"'}, ((3, 4.0),)),
     ],
 )
 def test_a_series_is_read_when_it_is_looked_at(
@@ -245,7 +245,7 @@ def test_a_record_cannot_point_elsewhere(tmp_path: Path, name: str) -> None:
         read_record(tmp_path, TASK, "k")
 
 
-@pytest.mark.parametrize("change", [{"task": 3}, {"facts": None}, {"rollout": 7}, {"subject": []}, {"key": None}])
+@pytest.mark.parametrize("change", [{"task": 3}, {"facts": None}, {"rollout": 7}, {"model": []}, {"key": None}])
 def test_a_damaged_record_is_one_clear_line(tmp_path: Path, change: dict[str, Any]) -> None:
     write_record(Record(TASK, "me", tmp_path), tmp_path, key="k")
     path = tmp_path / "record.json"
@@ -270,7 +270,7 @@ def test_a_full_disk_is_found_behind_other_errors_but_not_behind_the_models() ->
         return error
 
     assert explain_full_disk(behind(RunError)) == "made of it; make room, then start the same command again"
-    assert explain_full_disk(behind(SubjectError)) is None
+    assert explain_full_disk(behind(ModelError)) is None
     assert explain_full_disk(OSError(errno.EROFS, "Read-only file system")) is None
     assert "cannot be written (Read-only" in str(write_error(OSError(errno.EROFS, "Read-only file system"), Path("x")))
 
@@ -285,6 +285,33 @@ def test_run_json_of_another_schema_is_refused(tmp_path: Path) -> None:
     folder.facts_path.write_text(f'{{"schema": {store.SCHEMA + 1}}}')
     with pytest.raises(RunError, match="not of schema"):
         folder.facts()
+
+
+def test_files_with_the_former_names_are_read(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    facts = {"schema": store.SCHEMA, "suite": "target", "source": "d", "data_fingerprint": "f", "settings": {}}
+    facts |= {"task_keys": {}, "seed": 0, "suite_version": 1}
+    model = {"name": "me", "kind": "reference", "model": "freeze", "inputs": [], "identity": {"source": "freeze"}}
+    folder.facts_path.write_text(dumps({**facts, "subject": model}))
+    read = folder.facts()
+    assert (read["suite"], read["model"]["kind"], read["model"]["address"]) == ("targetbench", "baseline", "freeze")
+    assert "subject" not in read
+
+    record = {"key": "k", "suite": "closedloop", "task": "a", "fingerprint": "f", "subject": "me", "rollout": None}
+    record |= {"sample": {}, "group": {}, "facts": {}}
+    entry = store.read_record_entry(dumps(record).encode(), "r")
+    assert (entry["suite"], entry["model"]) == ("worldinworld", "me")
+
+    score = Score("a", "m", 1.0, series=((0, 1.5), (1, None)))
+    folder.record("a").mkdir(parents=True)
+    write_scores([score], "me", folder.record("a"), key="s")
+    folder.assemble(["a"])
+    line = json.loads(folder.scores_path.read_text())
+    line["subject"] = line.pop("model")
+    folder.scores_path.write_text(json.dumps(line, sort_keys=True) + "\n")
+    [(name, found)] = folder.scores()
+    assert (name, tuple(found.series)) == ("me", score.series)
+    assert not isinstance(found.series, tuple), "the series is read when it is needed"
 
 
 def test_what_the_system_refuses_while_records_are_made_is_one_line(tmp_path: Path) -> None:

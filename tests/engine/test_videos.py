@@ -1,4 +1,4 @@
-"""Finished videos of several models, through the engine and the command line: every sub-folder is a subject."""
+"""Finished videos of several models, through the engine and the command line: every sub-folder is a model."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from suites.target.target_data import make_bad_inputs, make_wm_videos, write_video
+from suites.targetbench.target_data import make_bad_inputs, make_wm_videos, write_video
 from support.commands import Done, command
 from worldgauge.cli import show as cli_show
 from worldgauge.core.errors import UsageError
@@ -19,7 +19,7 @@ from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.videos import VideoFolder, read_video_folder, score_videos
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
-from worldgauge.suites.target.suite import Target
+from worldgauge.suites.targetbench.suite import TargetBench
 
 STILL = {"decoder": "sfm-global", "cross_check": "never"}
 
@@ -39,7 +39,19 @@ def videos(scenarios: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def score(scenarios: Path, videos: Path, out: Path, *more: str | Path) -> Done:
-    words = ["score", "target", "--data", scenarios, "--videos", videos, "--out", out, "--set", "cross_check=never"]
+    words = [
+        "score",
+        "targetbench",
+        "--data",
+        scenarios,
+        "--videos",
+        videos,
+        "--out",
+        out,
+        "--set",
+        "cross_check=never",
+        "--no-baselines",
+    ]
     return command(out, *words, *more)
 
 
@@ -60,7 +72,7 @@ def test_every_sub_folder_is_a_subject_and_nothing_is_dropped(
     assert {name: run["counts"]["scored"] for name, run in told["runs"].items()} == {"still": 3, "odd-2.5": 2}
     assert told["counts"]["expected"] == 6
     (failure,) = told["failures"]
-    assert (failure["subject"], failure["task"]) == ("odd-2.5", "sample_001_custom_segment_000_049")
+    assert (failure["model"], failure["task"]) == ("odd-2.5", "sample_001_custom_segment_000_049")
     assert "no video of this task" in failure["error"]
     assert told["unused_videos"] == {"odd 2.5": ["sample_777_custom_segment_000_049"]}
     assert (
@@ -77,8 +89,8 @@ def test_every_sub_folder_is_a_subject_and_nothing_is_dropped(
     assert "still sample" not in again.stderr, "what is done is not done again"
     assert "do nothing" in again.stdout
     facts = loads((tmp_path / "still" / "run.json").read_text())
-    assert facts["subject"]["kind"] == "subject"
-    assert facts["subject"]["control"] == "text"
+    assert facts["model"]["kind"] == "model"
+    assert facts["model"]["control"] == "text"
 
 
 def test_another_profile_decodes_nothing_again(scored: tuple[Path, Done], tmp_path: Path) -> None:
@@ -91,9 +103,9 @@ def test_another_profile_decodes_nothing_again(scored: tuple[Path, Done], tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["target", "--videos", "v"], "--data DIR --videos DIR"),
-        (["target", "loopnav", "--videos", "v", "--data", "d"], "score SUITE"),
-        (["targt", "--videos", "v", "--data", "d"], "target"),
+        (["targetbench", "--videos", "v"], "--data DIR --videos DIR"),
+        (["targetbench", "loopnav", "--videos", "v", "--data", "d"], "score SUITE"),
+        (["targetbnch", "--videos", "v", "--data", "d"], "targetbench"),
         (["runs", "--out", "x"], "go with --videos"),
     ],
 )
@@ -107,16 +119,16 @@ def test_bad_commands_are_one_line(arguments: list[str], words: str, tmp_path: P
 def test_horizons_have_folders_of_their_own(scenarios: Path, tmp_path: Path) -> None:
     for name in ("wm_videos", "wm_videos_horizon_at_2s"):
         make_wm_videos(tmp_path / name, scenarios, models=("still",), horizon_s=6.0 if "2s" in name else 8.0)
-    suite = Target(horizon_s=6)
+    suite = TargetBench(horizon_s=6)
     assert suite.submissions(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos_horizon_at_2s" / "still")
-    assert Target().submissions(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos" / "still")
+    assert TargetBench().submissions(tmp_path)["still"]["root"] == str(tmp_path / "wm_videos" / "still")
 
 
 def test_bad_videos_fail_each_with_its_reason(tmp_path: Path) -> None:
     root, videos = make_bad_inputs(tmp_path)
-    result, shelf = score_videos(RunRequest("target", data=root, out=tmp_path / "runs", settings=STILL), videos)
+    result, shelf = score_videos(RunRequest("targetbench", data=root, out=tmp_path / "runs", settings=STILL), videos)
     assert result.counts.failed == result.counts.expected
-    reasons = {(one.subject, one.task.split("_custom")[0]): one.error for one in result.failures}
+    reasons = {(one.model, one.task.split("_custom")[0]): one.error for one in result.failures}
     assert "holds 1 frame" in reasons["one_frame", "good"]
     assert "no video of this task" in reasons["misnamed", "good"]
     assert "trajectory.csv is missing" in reasons["one_frame", "no_csv"]
@@ -213,7 +225,7 @@ def test_names_that_would_share_a_folder_are_refused(scenarios: Path, videos: Pa
         (tmp_path / name).mkdir()
         (tmp_path / name / "x.mp4").write_bytes(b"")
     with pytest.raises(UsageError, match="a-b"):
-        read_video_folder(Target(), tmp_path, [])
+        read_video_folder(TargetBench(), tmp_path, [])
     (tmp_path / "none" / "m").mkdir(parents=True)
     with pytest.raises(UsageError, match="no sub-folder holds a video"):
-        score_videos(RunRequest("target", data=scenarios, out=tmp_path / "r"), tmp_path / "none")
+        score_videos(RunRequest("targetbench", data=scenarios, out=tmp_path / "r"), tmp_path / "none")

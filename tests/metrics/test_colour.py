@@ -23,30 +23,25 @@ def noise(seed: int, size: tuple[int, int] = (90, 160)) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (*size, 3), dtype=np.uint8)
 
 
-def test_distance_by_hand() -> None:
+def test_colours_by_hand() -> None:
+    # Distance by hand.
     one = ColourMoments(np.array([50.0, 0, 0]), np.array([10.0, 0, 0]))
     other = ColourMoments(np.array([53.0, 4, 0]), np.array([10.0, 0, 12]))
     assert colour_distance(one, other) == pytest.approx(13)  # 3, 4, 12
-
-
-def test_black_and_white_are_the_whole_of_lightness_apart() -> None:
+    # Black and white are the whole of lightness apart.
     assert colour_drift(grey(255), grey(0)) == pytest.approx(100, abs=0.01)
     assert colour_change(grey(255), grey(0)) == pytest.approx(100, abs=0.01)
     half = grey(0)
     half[:, 80:] = 255  # mean 50, spread 50
     assert colour_drift(half, grey(0)) == pytest.approx(np.hypot(50, 50), abs=0.02)
-
-
-def test_moments_equal_those_of_scikit_image() -> None:
+    # Moments equal those of scikit image.
     for seed in range(3):
         frame = noise(seed)
         values = rgb2lab(frame).reshape(-1, 3)
         found = colour_moments(frame)
         np.testing.assert_allclose(found.mean, values.mean(0), atol=5e-3)
         np.testing.assert_allclose(found.spread, values.std(0), atol=5e-3)
-
-
-def test_where_things_are_does_not_count_nor_the_size_of_the_frame() -> None:
+    # Where things are does not count nor the size of the frame.
     frame = noise(1)
     assert colour_drift(frame[:, ::-1].copy(), frame) == pytest.approx(0, abs=1e-4)
     assert colour_drift(np.roll(frame, 30, 0), frame) == pytest.approx(0, abs=1e-4)
@@ -54,7 +49,8 @@ def test_where_things_are_does_not_count_nor_the_size_of_the_frame() -> None:
     assert colour_drift(noise(2), noise(3)) == colour_drift(noise(3), noise(2))
 
 
-def test_a_tint_grows_with_its_strength() -> None:
+def test_tints_and_degenerate_frames() -> None:
+    # A tint grows with its strength.
     frame = noise(4) // 2 + 40
     tinted = [
         colour_drift(np.clip(frame + np.array([k, 0, 0]), 0, 255).astype(np.uint8), frame) for k in (0, 5, 10, 30)
@@ -62,9 +58,7 @@ def test_a_tint_grows_with_its_strength() -> None:
     assert tinted[0] == 0
     assert tinted == sorted(tinted)
     assert tinted[3] > 5
-
-
-def test_degenerate_frames() -> None:
+    # Degenerate frames.
     assert colour_drift(grey(9, (1, 1)), grey(9, (1, 1))) == 0
     assert colour_moments(grey(0, (1, 1))).spread.tolist() == pytest.approx([0, 0, 0])
     assert colour_moments(noise(1, (3, 10 * WIDTH_PX))).mean.shape == (3,)

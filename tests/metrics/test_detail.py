@@ -43,16 +43,15 @@ def test_equals_plain_loops_with_a_gaussian_of_its_own() -> None:
     assert detail_correlation(got, want) == pytest.approx(a @ b / np.sqrt((a @ a) * (b @ b)), abs=2e-3)
 
 
-def test_brightness_contrast_and_mirroring_do_not_change_it() -> None:
+def test_what_detail_is() -> None:
+    # Brightness contrast and mirroring do not change it.
     got, want = noise(3) // 2, noise(3) // 3 + noise(4) // 3
     before = detail_correlation(got, want)
     assert detail_correlation((got + 70).astype(np.uint8), want) == pytest.approx(before)
     assert detail_correlation((got * 2).astype(np.uint8), want) == pytest.approx(before, abs=0.01)
     assert detail_correlation(got[:, ::-1], want[:, ::-1]) == pytest.approx(before, abs=1e-6)
     assert detail_correlation(want, got) == pytest.approx(before)
-
-
-def test_a_blur_that_a_squared_error_rewards_has_little_of_it() -> None:
+    # A blur that a squared error rewards has little of it.
     want = cv2.GaussianBlur(noise(5, (96, 96)), (0, 0), 1.0)
     blurred, moved = cv2.GaussianBlur(want, (0, 0), 6.0), np.roll(want, 5, axis=1)
     assert ((want.astype(float) - blurred) ** 2).mean() < ((want.astype(float) - moved) ** 2).mean()

@@ -6,7 +6,7 @@ from scipy.spatial.distance import cosine
 
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics.learned import aesthetic, dino_mse, imaging
+from worldgauge.metrics.lpips_fvd import aesthetic, dino_mse, imaging
 
 
 @pytest.mark.parametrize("case", cases("mind_feature_heads", "cases"))
@@ -22,21 +22,18 @@ def test_vector_feature_heads(case):
     np.testing.assert_allclose([imaging(each) for each in raw], case["imaging"], **close)
 
 
-def test_by_hand():
+def test_unit_tokens():
+    # By hand.
     a, b = np.zeros((7, 2)), np.zeros((7, 2))
     a[5:], b[5:] = [[3, 0], [0, 2]], [[7, 0], [2, 0]]
     assert dino_mse(a, b) == pytest.approx((0 + 0 + 1 + 1) / 4), "one pair alike, one at a right angle"
     assert aesthetic(np.array([3.0, 4.0]), np.array([10.0, 5.0]), 2.0) == pytest.approx((6 + 4 + 2) / 10)
     assert imaging(62.5) == 0.625
-
-
-def test_equals_the_cosine_distance():
+    # Equals the cosine distance.
     a, b = np.random.default_rng(0).normal(size=(2, 12, 9))
     expected = np.mean([2 * cosine(one, other) for one, other in zip(a[5:], b[5:], strict=True)]) / 9
     assert dino_mse(a, b) == pytest.approx(expected)
-
-
-def test_lengths_order_and_special_tokens_do_not_matter():
+    # Lengths order and special tokens do not matter.
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 12, 9))
     error = dino_mse(a, b)

@@ -153,15 +153,14 @@ def test_preparation_equals_interpolation_at_places(size):
         np.testing.assert_allclose(prepared(frame, (width, height)), plain_prepared(frame, width, height), atol=2e-5)
 
 
-def test_preparation_keeps_what_needs_no_scaling():
+def test_frames_of_any_size():
+    # Preparation keeps what needs no scaling.
     frame = np.random.default_rng(4).integers(0, 256, (720, 1280, 3), dtype=np.uint8)
     np.testing.assert_array_equal(prepared(frame), values(frame))
     np.testing.assert_array_equal(prepared(frame[:, ::-1]), values(frame)[:, ::-1])
     white = np.full((333, 777, 3), 255, np.uint8)
     assert prepared(white).min() == prepared(white).max() == 1.0
-
-
-def test_the_registered_ones_take_frames_of_any_size():
+    # The registered ones take frames of any size.
     rng = np.random.default_rng(5)
     small, large = (rng.integers(0, 256, (h, w, 3), dtype=np.uint8) for h, w in ((36, 64), (90, 120)))
     error = pair_error(prepared(small), prepared(large))

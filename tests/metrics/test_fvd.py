@@ -6,7 +6,7 @@ from scipy.linalg import sqrtm
 
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
-from worldgauge.metrics.learned import frechet_distance, fvd, fvd_pair
+from worldgauge.metrics.lpips_fvd import frechet_distance, fvd, fvd_pair
 
 
 def by_the_formula(a, b):
@@ -20,12 +20,11 @@ def test_vector_loopnav_frechet(case):
     assert frechet_distance(case["features_a"], case["features_b"]) == pytest.approx(case["expected"], abs=1e-8)
 
 
-def test_one_dimension_by_hand():
+def test_frechet_by_hand():
+    # One dimension by hand.
     # Means 1 and 5, standard deviations sqrt(2) and 2 sqrt(2): (1 - 5)^2 + (sqrt(2) - 2 sqrt(2))^2
     assert frechet_distance([[0.0], [2.0]], [[3.0], [7.0]]) == pytest.approx(16 + 2)
-
-
-def test_single_samples_have_no_covariance():
+    # Single samples have no covariance.
     assert frechet_distance([[1.0, 2.0]], [[4.0, 6.0]]) == 25
     assert frechet_distance([[0.0]], [[-1.0], [1.0]]) == pytest.approx(2)
 
@@ -70,16 +69,15 @@ def test_refuses_what_it_cannot_take(bad):
         frechet_distance([[0.0, 0.0], [1.0, 1.0]], bad)
 
 
-def test_fvd_of_sets_and_of_a_pair():
+def test_sets_and_pairs_of_videos():
+    # Fvd of sets and of a pair.
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(5, 4)), rng.normal(size=(6, 4))
     assert fvd(a, b) == frechet_distance(a, b)
     assert fvd(a, a) == pytest.approx(0, abs=1e-9)
     assert fvd_pair([1.0, 2.0], [4.0, 6.0]) == 25
     assert fvd_pair(a[0], b[0]) == pytest.approx(((a[0] - b[0]) ** 2).sum()) == fvd_pair(b[0], a[0])
-
-
-def test_fvd_of_what_is_no_set_is_refused():
+    # Fvd of what is no set is refused.
     with pytest.raises(ShapeError, match="fvd_pair"):
         fvd([[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]])
     for wrong in ([[1.0]], [1.0, 2.0, 3.0], []):

@@ -61,7 +61,8 @@ def test_time_away_equals_a_plain_dictionary() -> None:
         np.testing.assert_allclose(away, expected, rtol=1e-5)
 
 
-def test_where_a_walk_is_and_when_it_began_do_not_matter() -> None:
+def test_scores_do_not_depend_on_place_or_time() -> None:
+    # Where a walk is and when it began do not matter.
     rng = np.random.default_rng(4)
     views = [rng.uniform(-4, 4, (6, 8, 3)).astype(np.float32) for _ in range(12)]
     one, other = SurfaceClock(), SurfaceClock()
@@ -69,9 +70,7 @@ def test_where_a_walk_is_and_when_it_began_do_not_matter() -> None:
         a = one.see(view, number, shown=number < 6)
         b = other.see(view + np.float32(8.0), 100.0 + number, shown=number < 6)
         np.testing.assert_allclose(a, b)
-
-
-def test_scores_by_hand() -> None:
+    # Scores by hand.
     want, got = np.zeros((1, 4, 3), np.uint8), np.zeros((1, 4, 3), np.uint8)
     got[0, :, :] = [[1] * 3, [2] * 3, [30] * 3, [40] * 3]
     away = np.array([[1.5, 3.0, 0.5, NAN]], np.float32)

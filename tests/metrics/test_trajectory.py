@@ -12,7 +12,8 @@ from scipy.spatial.transform import Rotation
 from support.trajectories import pair, perturbed, trajectory
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import Sim3, align, pose_from_yaw_pitch
+from worldgauge.core.geometry import pose_from_yaw_pitch
+from worldgauge.core.umeyama import Sim3, align
 from worldgauge.metrics import trajectory as module
 from worldgauge.metrics.trajectory import (
     absolute_errors,
@@ -210,7 +211,8 @@ def test_standing_still_is_a_shape_and_never_a_good_fit(which: str) -> None:
     assert rpe_trans(truth, generated) == pytest.approx(step if which == "generated" else 0, abs=1e-12)
 
 
-def test_a_straight_line_keeps_its_scale() -> None:
+def test_lines_and_unrelated_motion() -> None:
+    # A straight line keeps its scale.
     line = np.outer(np.arange(30.0), [0.3, -0.1, 0.2]) + 100
     bent = np.random.default_rng(0).normal(size=(30, 3)) + 2 * line
     fit = fit_points(line, bent)
@@ -220,9 +222,7 @@ def test_a_straight_line_keeps_its_scale() -> None:
     assert fit_points(line, 3 * line).sim.scale == pytest.approx(3)
     with pytest.raises(ShapeError, match="on one line"):
         align(line, bent, with_scale=True)
-
-
-def test_unrelated_motion_gets_the_score_of_none() -> None:
+    # Unrelated motion gets the score of none.
     rng = np.random.default_rng(8)
     truth, other = trajectory(rng, 3000, 0.5, 0.1), trajectory(rng, 3000, 0.5, 0.1)
     # A bounded walk of its own: two random ones always look alike to some degree.
@@ -249,7 +249,8 @@ def test_whole_poses_by_hand_and_by_plain_matrices() -> None:
         ape_whole(still(2), still(3))
 
 
-def test_one_pose_and_none() -> None:
+def test_too_few_poses_and_wrong_shapes() -> None:
+    # One pose and none.
     one = still(1)
     assert (rpe_trans(one, one), rpe_rot_deg(one, one)) == (None, None)
     assert rpe_scale(one, one) == 0
@@ -257,9 +258,7 @@ def test_one_pose_and_none() -> None:
     none = np.zeros((0, 4, 4))
     assert (rpe_trans(none, none), rpe_scale(none, none), ape_rmse(none, none)) == (None, None, None)
     assert len(relative_errors(still(3), still(3), 3)[0]) == 0
-
-
-def test_refuses_what_is_no_pair() -> None:
+    # Refuses what is no pair.
     with pytest.raises(ShapeError, match="of one length"):
         relative_errors(still(3), still(4))
     with pytest.raises(ShapeError, match="of one length"):

@@ -84,7 +84,8 @@ def test_a_calibration_that_knows_nothing_is_refused(tmp_path: Path) -> None:
         check_owner(empty, SPEC, "file")
 
 
-def test_a_digest_changes_with_all_that_a_model_declares_and_with_nothing_else() -> None:
+def test_digests_and_words_of_a_model() -> None:
+    # A digest changes with all that a model declares and with nothing else.
     specs = [
         SPEC,
         ModelSpec("wrong-mover"),
@@ -95,9 +96,7 @@ def test_a_digest_changes_with_all_that_a_model_declares_and_with_nothing_else()
     ]
     assert len({digest_of_spec(spec) for spec in specs}) == len(specs)
     assert digest_of_spec(SPEC) == digest_of_spec(ModelSpec("wrong-mover", control="camera", settings={}))
-
-
-def test_one_word_says_what_is_known_of_the_unit() -> None:
+    # One word says what is known of the unit.
     assert motion_word({}, frozenset()) == "unknown"
     assert motion_word({"motion": "metres"}, frozenset()) == "declared"
     assert motion_word({}, frozenset({"world"})) == "declared"

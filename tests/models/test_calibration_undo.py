@@ -111,7 +111,6 @@ def test_a_model_of_its_own_speed_is_held_for_a_share_of_the_frames(tmp_path: Pa
     actions = Actions(walk_look(speed_mps=1.2), held)  # 0.05 m a frame
     model = WrongMover({"forward": 1.0}, control="actions", fixed_m=0.2)
     path = calibrated(tmp_path, model, whose="own", forward=0.2).camera_path(request_for(actions=actions))
-    assert path is not None
     walked = np.linalg.norm(path[-1, :2, 3] - start(2).pose[:2, 3])
     assert walked == pytest.approx(40 * 0.05, abs=0.2)
     steps = np.linalg.norm(np.diff(path[:, :2, 3], axis=0), axis=1)
@@ -185,7 +184,7 @@ def test_words_are_made_of_the_actions_again(tmp_path: Path) -> None:
     sent = undone(request, right._calibration)
     assert sent.horizon == 10
     metres = 8 * space.axes[0].motion.forward / GAINS["forward"]
-    assert sent.text == f"Walk forward {metres:.1f} metres. Stand still for 0.1 seconds."
+    assert sent.text == f"Walk forward {metres:.1f} metres."
     with pytest.raises(NotApplicableError, match="told in words alone"):
         undone(replace(request, actions=None), right._calibration)
 

@@ -10,12 +10,14 @@ from worldgauge.core.episode import Episode
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout
-from worldgauge.engine.subjects import resolve_subject
+from worldgauge.core.video import Writer
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.models import address
 from worldgauge.models.address import ModelAddress
+from worldgauge.models.baselines.memory import MemoryPlane
+from worldgauge.models.baselines.trivial import Freeze, Mean
 from worldgauge.models.context_ablation import ContextAblation
-from worldgauge.models.references.memory import MemoryPlane
-from worldgauge.models.references.trivial import Freeze, Mean
+from worldgauge.models.videos import Videos
 
 
 class Counting:
@@ -49,19 +51,16 @@ def test_it_gets_the_last_frames(frames: int, walk: tuple[Episode, int]) -> None
     assert np.array_equal(mean[0], want)
 
 
-def test_a_model_of_fixed_lengths_gets_its_first_frame_repeated(walk: tuple[Episode, int]) -> None:
+def test_lengths_batches_and_the_path(walk: tuple[Episode, int]) -> None:
+    # A model of fixed lengths gets its first frame repeated.
     model = ContextAblation(Counting(context_lengths="5+4n"), 3)
     assert count(model, walk) == 5
-
-
-def test_batches_are_the_same_frames(walk: tuple[Episode, int]) -> None:
+    # Batches are the same frames.
     model, request = ContextAblation(Mean(), 2), asked(walk)
     one = np.concatenate(list(checked_rollout(model, request)))
     for frames in checked_batch(model, [request, request]):
         assert np.array_equal(frames, one)
-
-
-def test_it_tells_its_path_and_its_spec(walk: tuple[Episode, int]) -> None:
+    # It tells its path and its spec.
     model = ContextAblation(MemoryPlane(), 1)
     assert (model.spec.name, model.spec.max_context) == ("memory-plane", 1)
     assert dict(model.spec.settings) == {"stride": 4, "shown": 1}
@@ -78,11 +77,11 @@ def test_it_tells_its_path_and_its_spec(walk: tuple[Episode, int]) -> None:
     ],
 )
 def test_any_model_takes_it_as_a_setting(text: str, label: str) -> None:
-    subject = resolve_subject(text)
-    assert isinstance(subject.model, ContextAblation)
-    assert (subject.label, subject.source) == (label, text.partition("?")[0])
-    plain = resolve_subject(text.partition("?")[0] + ("?stride=2" if "stride" in text else ""))
-    assert subject.identity != plain.identity
+    model = resolve_model(text)
+    assert isinstance(model.model, ContextAblation)
+    assert (model.label, model.source) == (label, text.partition("?")[0])
+    plain = resolve_model(text.partition("?")[0] + ("?stride=2" if "stride" in text else ""))
+    assert model.identity != plain.identity
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ def test_any_model_takes_it_as_a_setting(text: str, label: str) -> None:
 )
 def test_what_cannot_be_is_refused_in_one_line(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said) as caught:
-        resolve_subject(text)
+        resolve_model(text)
     assert "\n" not in str(caught.value)
 
 
@@ -121,13 +120,8 @@ def test_numbers_of_frames_are_checked_in_python_too(frames: object) -> None:
         ContextAblation(Freeze(), 4)
 
 
-def test_finished_videos_cannot_be_made_again() -> None:
-    class Finished(Counting):
-        def video_of(self, task: str) -> Path:
-            return Path(task)
-
-        def video_tasks(self) -> list[str]:
-            return []
-
+def test_finished_videos_cannot_be_made_again(tmp_path: Path) -> None:
+    with Writer(tmp_path / "a.mp4", fps=10, kind="lossless") as out:
+        out.write(np.zeros((2, 16, 16, 3), np.uint8))
     with pytest.raises(UsageError, match="cannot be made again from fewer frames"):
-        ContextAblation(Finished(), 1)
+        ContextAblation(Videos(str(tmp_path)), 1)

@@ -19,7 +19,7 @@ from support.films import scene
 from support.video_endpoint import Reply, VideoEndpoint, json_reply
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
-from worldgauge.core.errors import NotApplicableError, SubjectError, UsageError
+from worldgauge.core.errors import ModelError, NotApplicableError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.model import RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip, Writer
@@ -29,6 +29,7 @@ from worldgauge.models.video_api import VideoApi
 
 HORIZON = 12
 KEY = "sk-very-secret"
+NO_FILM = "the video of the service: not a readable video"
 
 
 class Clock:
@@ -100,7 +101,7 @@ def frames_of(model: VideoApi, asked: RolloutRequest | None = None) -> np.ndarra
 def refused(model: VideoApi, because: str, asked: RolloutRequest | None = None) -> None:
     """The rollout raises one printable line, before its first frame."""
     rollout = model.rollout(asked or request())
-    with pytest.raises(SubjectError, match=because) as caught:
+    with pytest.raises(ModelError, match=because) as caught:
         next(rollout)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 600
@@ -151,16 +152,13 @@ def test_the_caption_is_put_before_the_walk_where_it_is_wanted(service: VideoEnd
         frames_of(model)
 
 
-def test_a_service_without_a_picture_gives_all_its_frames(service: VideoEndpoint) -> None:
+def test_the_picture_may_have_another_field_or_be_left_out(service: VideoEndpoint) -> None:
     np.testing.assert_array_equal(frames_of(api(service, image_field="")), scene(HORIZON + 1)[:HORIZON])
-    order = json.loads(service.of("POST")[0].body)
-    assert order["frames"] == HORIZON
-    assert "image" not in order
-
-
-def test_the_picture_may_have_another_field(service: VideoEndpoint) -> None:
     frames_of(api(service, image_field="first_frame"))
-    assert "first_frame" in json.loads(service.of("POST")[0].body)
+    plain, named = (json.loads(posted.body) for posted in service.of("POST"))
+    assert plain["frames"] == HORIZON
+    assert "image" not in plain
+    assert "first_frame" in named
 
 
 def test_another_dialect_is_a_few_lines(films: Path) -> None:
@@ -205,15 +203,13 @@ def test_another_rate_gives_the_frames_nearest_in_time(
 
 
 def test_a_longer_video_is_cut_and_another_size_resized(service: VideoEndpoint, films: Path) -> None:
+    service.before["VIDEO"] = [Reply(body=service.video, chunked=True)]
+    assert len(frames_of(api(service))) == HORIZON, "of no stated length"
+    assert len(frames_of(api(service), request(horizon=1))) == 1
     service.video = film(films, scene(40))
     shown = frames_of(api(service), request(size=(32, 24)))
     expected = Clip.from_array(scene(40), 20.0).resized(32, 24).to_array()[1 : HORIZON + 1]
     np.testing.assert_array_equal(shown, expected)
-
-
-def test_video_without_a_stated_length(service: VideoEndpoint) -> None:
-    service.before["VIDEO"] = [Reply(body=service.video, chunked=True)]
-    assert len(frames_of(api(service))) == HORIZON
 
 
 # Patience
@@ -261,37 +257,35 @@ def test_limits_of_rate_are_waited_for_until_the_deadline(service: VideoEndpoint
     refused(api(service), r"nothing within 900 s; POST http://.*/v1/generations: 429 Too Many Requests")
 
 
-def test_a_pause_beyond_the_deadline_is_not_waited_for(service: VideoEndpoint) -> None:
-    service.before["POST"] = [Reply(429, headers={"Retry-After": "86400"})]
-    model = api(service)
-    refused(model, "nothing within 900 s; .*429")
-    assert model.clock.pauses == []
-
-
 def test_a_generation_that_never_ends(service: VideoEndpoint) -> None:
     service.states = [{"status": "running"}] * 1000
     model = api(service, deadline_s=60.0)
     refused(model, "nothing within 60 s; generation gen-0 is not ready")
     assert 40 < model.clock.now < 60
+    service.before["POST"] = [Reply(429, headers={"Retry-After": "86400"})]
+    model = api(service)
+    refused(model, "nothing within 900 s; .*429")
+    assert model.clock.pauses == [], "a pause beyond the deadline is not waited for"
 
 
-@pytest.mark.parametrize("kind", ["POST", "GET", "VIDEO"])
-def test_a_service_that_stalls(service: VideoEndpoint, kind: str) -> None:
-    service.states = []
-    service.before[kind] = [Reply(stated=100, stalls=True)] * 9
-    model = api(service, deadline_s=0.4, poll_s=0.01)
-    model.clock = time
-    refused(model, "nothing within 0.4 s; .*timed out")
-
-
-@pytest.mark.parametrize("kind", ["POST", "VIDEO"])
-def test_a_service_that_trickles(service: VideoEndpoint, kind: str) -> None:
-    """Every byte comes in time, and the whole would take minutes."""
-    service.states = []
-    service.before[kind] = [Reply(body=b"x" * 30_000, trickles=True)]
-    model = api(service, deadline_s=0.4, poll_s=0.01)
-    model.clock = time
-    refused(model, r"nothing within 0.4 s; \d+ bytes had come")
+@pytest.mark.parametrize(
+    ("kinds", "reply", "because"),
+    [
+        (("POST", "GET", "VIDEO"), Reply(stated=100, stalls=True), "nothing within 0.4 s; .*timed out"),
+        # Every byte comes in time, and the whole would take minutes.
+        (("POST", "VIDEO"), Reply(body=b"x" * 30_000, trickles=True), r"nothing within 0.4 s; \d+ bytes had come"),
+    ],
+)
+def test_a_service_that_stalls_or_trickles(
+    service: VideoEndpoint, kinds: tuple[str, ...], reply: Reply, because: str
+) -> None:
+    for kind in kinds:
+        service.states = []
+        service.before.clear()
+        service.before[kind] = [reply] * 9
+        model = api(service, deadline_s=0.4, poll_s=0.01)
+        model.clock = time
+        refused(model, because)
 
 
 # Outages and refusals
@@ -334,11 +328,6 @@ def test_a_refusal_is_one_clear_line(
     assert len(service.asked) == 1, "a refusal is not tried again"
 
 
-def test_a_failed_generation_says_why(service: VideoEndpoint) -> None:
-    service.states = [{"status": "queued"}, {"status": "failed", "error": "unsafe\nprompt"}]
-    refused(api(service), "the generation failed: unsafe prompt")
-
-
 @pytest.mark.parametrize(
     ("kind", "reply", "because"),
     [
@@ -355,6 +344,11 @@ def test_a_failed_generation_says_why(service: VideoEndpoint) -> None:
         ("GET", json_reply({}), "another dialect: .*'status': None"),
         ("GET", json_reply({"status": "done"}), "another dialect: .*'status': 'done'"),
         ("GET", json_reply({"status": ["queued"]}), "another dialect"),
+        ("GET", json_reply({"status": "failed", "error": "unsafe\nprompt"}), "the generation failed: unsafe prompt"),
+        ("VIDEO", Reply(body=b"", stated=1 << 50), f"sends {1 << 50} bytes, the limit is 256000000"),
+        ("VIDEO", Reply(body=b""), NO_FILM),
+        ("VIDEO", Reply(body=b"<html>try again later</html>", headers={"Content-Type": "video/mp4"}), NO_FILM),
+        ("VIDEO", Reply(body=b"#EXTM3U\n#EXTINF:1,\n/etc/passwd\n", headers={"Content-Type": "video/mp4"}), NO_FILM),
         ("GET", json_reply({"status": "succeeded"}), "another dialect: .*'video': None"),
         ("GET", json_reply({"status": "succeeded", "video": 7}), "another dialect: .*'video': 7"),
     ],
@@ -365,56 +359,31 @@ def test_answers_of_another_dialect(service: VideoEndpoint, kind: str, reply: Re
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_an_answer_too_long_is_not_read(service: VideoEndpoint, chunked: bool) -> None:
+def test_an_answer_or_video_too_long_is_not_read(service: VideoEndpoint, chunked: bool) -> None:
+    service.before["VIDEO"] = [Reply(body=service.video, chunked=chunked)]
+    refused(api(service, max_video_mb=0.002), r"limit (is|of) 2000")
     big = b'{"id": "' + b"x" * (1 << 20) + b'"}'
     service.before["POST"] = [Reply(body=big, chunked=chunked)]
     refused(api(service), "(sends 1048586 bytes, the limit is|more than the limit of) 1048576")
 
 
-def test_a_length_that_lies_is_refused_before_a_byte_is_read(service: VideoEndpoint) -> None:
-    service.before["VIDEO"] = [Reply(body=service.video, stated=1 << 50)]
-    refused(api(service), f"sends {1 << 50} bytes, the limit is 256000000")
-
-
 # The video
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-def test_a_video_too_large_is_not_taken(service: VideoEndpoint, chunked: bool) -> None:
-    service.before["VIDEO"] = [Reply(body=service.video, chunked=chunked)]
-    refused(api(service, max_video_mb=0.002), r"limit (is|of) 2000")
-
-
-def test_a_video_too_short_is_no_answer(service: VideoEndpoint, films: Path) -> None:
-    service.video = film(films, scene(HORIZON))
-    refused(api(service), "ends too early: it holds 12 frames at 20 a second, 13 at 20 were asked for")
-    service.video = film(films, scene(HORIZON + 1), fps=24.0)
-    refused(api(service), "ends too early: it holds 13 frames at 24 a second, 13 at 20 were asked for")
-
-
-def test_a_video_far_too_long_is_not_decoded(
+def test_a_video_that_does_not_fit_is_no_answer(
     service: VideoEndpoint, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(video_api, "MAX_FRAMES", 39)
-    service.video = film(films, scene(40))
-    refused(api(service), "holds 40 frames, the limit is 39")
-
-
-@pytest.mark.parametrize("content", [b"", b"<html>try again later</html>", b"#EXTM3U\n#EXTINF:1,\n/etc/passwd\n"])
-def test_what_is_no_video_is_no_answer(service: VideoEndpoint, content: bytes) -> None:
-    service.before["VIDEO"] = [Reply(body=content, headers={"Content-Type": "video/mp4"})]
-    refused(api(service), "the video of the service: not a readable video")
-
-
-def test_a_damaged_video_is_no_answer(service: VideoEndpoint) -> None:
     data = bytearray(service.video)
     data[len(data) // 2 : len(data) // 2 + 1500] = bytes(1500)
     service.video = bytes(data)
     refused(api(service), "the video of the service: ")
-
-
-def test_an_endless_question_of_one_frame(service: VideoEndpoint) -> None:
-    assert len(frames_of(api(service), request(horizon=1))) == 1
+    service.video = film(films, scene(HORIZON))
+    refused(api(service), "ends too early: it holds 12 frames at 20 a second, 13 at 20 were asked for")
+    service.video = film(films, scene(HORIZON + 1), fps=24.0)
+    refused(api(service), "ends too early: it holds 13 frames at 24 a second, 13 at 20 were asked for")
+    monkeypatch.setattr(video_api, "MAX_FRAMES", 39)
+    service.video = film(films, scene(40))
+    refused(api(service), "holds 40 frames, the limit is 39")
 
 
 def test_an_abandoned_rollout_leaves_no_file(service: VideoEndpoint) -> None:
@@ -529,9 +498,8 @@ def test_a_key_that_is_none_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_http_beyond_this_machine_with_consent() -> None:
-    assert VideoApi("http://example.org/v1", "m", insecure=True).spec.name == "m"
-    assert VideoApi("http://[::1]:8000/v1", "m").spec.name == "m"
-    assert VideoApi("http://localhost:8000/v1", "m").spec.name == "m"
+    for url, insecure in (("example.org/v1", True), ("[::1]:8000/v1", False), ("localhost:8000/v1", False)):
+        assert VideoApi(f"http://{url}", "m", insecure=insecure).spec.name == "m"
 
 
 def test_a_proxy_is_used_but_not_for_this_machine(service: VideoEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,12 @@ from PIL import Image as Pillow
 from support.films import scene, write
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
-from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.errors import DataError, ModelError, NotApplicableError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.model import HoldsVideos, RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip, Writer
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.engine.run import run
-from worldgauge.engine.subjects import resolve_subject
 from worldgauge.engine.suite.contract import Task
 from worldgauge.models import models
 from worldgauge.models.videos import Videos, videos_in
@@ -49,21 +49,17 @@ def played(model: Videos, asked: RolloutRequest) -> np.ndarray:
     return np.concatenate(list(checked_rollout(model, asked)))
 
 
-def test_plays_the_video_of_the_task(tmp_path: Path) -> None:
+def test_plays_the_video_of_the_task_which_may_have_a_folder_of_its_own(tmp_path: Path) -> None:
     frames = scene(HORIZON)
-    put(tmp_path, frames)
-    put(tmp_path, scene(HORIZON)[::-1], "other.avi", "mjpg")
-    model = models.get("videos")(root=str(tmp_path), name="wan")
+    put(tmp_path / "one", frames)
+    put(tmp_path / "one", scene(HORIZON)[::-1], "other.avi", "mjpg")
+    model = models.get("videos")(root=str(tmp_path / "one"), name="wan")
     assert model.spec.name == "wan"
     np.testing.assert_array_equal(played(model, request()), frames)
-
-
-def test_a_folder_may_hold_one_video_alone(tmp_path: Path) -> None:
-    frames = scene(HORIZON)
-    put(tmp_path, frames, f"{TASK}/video.mp4")
-    put(tmp_path, frames, "video.mp4")
-    assert sorted(videos_in(tmp_path)) == [TASK, "video"]
-    np.testing.assert_array_equal(played(Videos(str(tmp_path)), request()), frames)
+    put(tmp_path / "two", frames, f"{TASK}/video.mp4")
+    put(tmp_path / "two", frames, "video.mp4")
+    assert sorted(videos_in(tmp_path / "two")) == [TASK, "video"]
+    np.testing.assert_array_equal(played(Videos(str(tmp_path / "two")), request()), frames)
 
 
 @pytest.mark.parametrize("suffix", ["mp4", "avi", "mkv", "webm", "mov", "MP4"])
@@ -119,7 +115,7 @@ def test_a_variable_rate_is_resampled_to_what_is_asked(tmp_path: Path) -> None:
     """Never one by one at the average rate, unless the user says so."""
     variable(tmp_path / f"{TASK}.mkv", [50, 50, 150, 50, 100, 50, 50, 50])
     shown = [0, 1, 2, 2, 2, 3, 4, 4, 5, 6, 7, 7]
-    with pytest.raises(SubjectError, match="holds 11 frames, 12 are needed"):
+    with pytest.raises(ModelError, match="holds 11 frames, 12 are needed"):
         played(Videos(str(tmp_path)), request())
     played_back = played(Videos(str(tmp_path)), request(horizon=11))
     np.testing.assert_array_equal(played_back, scene(8)[shown[:11]])
@@ -151,9 +147,9 @@ def test_a_folder_of_images_is_a_video_where_the_rate_is_given(tmp_path: Path) -
     model = Videos(str(tmp_path), fps=20)
     changed = tmp_path / TASK / "3.png"
     changed.write_bytes(changed.read_bytes()[:99])
-    with pytest.raises(SubjectError, match="changed since the run began"):
+    with pytest.raises(ModelError, match="changed since the run began"):
         played(model, request())
-    with pytest.raises((SubjectError, DataError), match=r"3\.png"):
+    with pytest.raises((ModelError, DataError), match=r"3\.png"):
         played(Videos(str(tmp_path), fps=20), request())
     (tmp_path / TASK / "4.png").unlink()
     (tmp_path / TASK / "4.png").symlink_to(tmp_path.parent / "4.png")
@@ -171,30 +167,28 @@ def test_gif_and_m4v_are_found(tmp_path: Path) -> None:
         assert np.abs(shown.astype(int) - scene(HORIZON)).mean() < 3
 
 
-def test_frames_of_another_size_are_resized(tmp_path: Path) -> None:
-    put(tmp_path, scene(HORIZON))
-    shown = played(Videos(str(tmp_path)), request(size=(32, 24)))
-    expected = Clip.from_array(scene(HORIZON), 20.0).resized(32, 24).to_array()
-    np.testing.assert_array_equal(shown, expected)
-
-
-def test_a_missing_video_is_a_failure_that_names_the_file(tmp_path: Path) -> None:
-    put(tmp_path, scene(HORIZON))
+def test_what_does_not_fit_the_request_is_refused_or_resized(tmp_path: Path) -> None:
+    frames = scene(HORIZON)
+    put(tmp_path, frames)
+    model = Videos(str(tmp_path))
+    expected = Clip.from_array(frames, 20.0).resized(32, 24).to_array()
+    np.testing.assert_array_equal(played(model, request(size=(32, 24))), expected)
     says = r"no video of this task: expected .*/ABA/other\.mp4 or .*/ABA/other/video\.mp4 \(or \.avi, \.mkv"
-    with pytest.raises(SubjectError, match=says):
-        played(Videos(str(tmp_path)), request("ABA/other"))
-
-
-def test_a_request_of_no_task_cannot_be_asked(tmp_path: Path) -> None:
-    put(tmp_path, scene(HORIZON))
+    with pytest.raises(ModelError, match=says):
+        played(model, request("ABA/other"))
     with pytest.raises(NotApplicableError, match="names no task"):
-        played(Videos(str(tmp_path)), request(""))
-
-
-def test_two_videos_of_one_task_are_refused(tmp_path: Path) -> None:
-    put(tmp_path, scene(HORIZON))
-    put(tmp_path, scene(HORIZON), f"{TASK}.avi", "mjpg")
-    with pytest.raises(SubjectError, match=r"two videos of one task: .*walk\.avi and .*walk\.mp4"):
+        played(model, request(""))
+    with pytest.raises(ModelError, match="runs at 20 frames/s, and 16 were asked for; give fps=20"):
+        played(model, request(fps=16.0))
+    np.testing.assert_array_equal(played(Videos(str(tmp_path), fps="ignore"), request(fps=16.0)), frames)
+    # Rates may part by less than half a frame.
+    for fps in (20.8, 19.3):
+        assert len(played(model, request(fps=fps))) == HORIZON
+    for fps in (20.9, 19.2):
+        with pytest.raises(ModelError, match="were asked for"):
+            played(model, request(fps=fps))
+    put(tmp_path, frames, f"{TASK}.avi", "mjpg")
+    with pytest.raises(ModelError, match=r"two videos of one task: .*walk\.avi and .*walk\.mp4"):
         played(Videos(str(tmp_path)), request())
 
 
@@ -204,7 +198,7 @@ def test_two_videos_of_one_task_are_refused(tmp_path: Path) -> None:
 def test_a_task_id_leads_nowhere_but_into_the_folder(tmp_path: Path, task: str) -> None:
     put(tmp_path, scene(HORIZON), "outside.mp4")
     put(tmp_path, scene(HORIZON), "root/inside.mp4")
-    with pytest.raises(SubjectError, match="no video of this task"):
+    with pytest.raises(ModelError, match="no video of this task"):
         played(Videos(str(tmp_path / "root")), request(task.format(root=tmp_path)))
 
 
@@ -218,43 +212,23 @@ def test_links_may_lead_within_the_folder_only(tmp_path: Path) -> None:
     model = Videos(str(tmp_path / "link"))
     assert len(played(model, request("again"))) == HORIZON
     for task in ("gone", "folder/outside"):
-        with pytest.raises(SubjectError, match="no video of this task"):
+        with pytest.raises(ModelError, match="no video of this task"):
             played(model, request(task))
     (tmp_path / "root" / "escape.mp4").symlink_to(outside)
     with pytest.raises(UsageError, match=r"escape\.mp4 is a link that leads out of"):
         Videos(str(tmp_path / "root"))
 
 
-def test_too_short_names_both_counts(tmp_path: Path) -> None:
-    put(tmp_path, scene(HORIZON - 1))
+def test_too_short_is_an_error_and_too_long_may_be_cut(tmp_path: Path) -> None:
+    put(tmp_path / "short", scene(HORIZON - 1))
     for longer in ("error", "cut"):
-        with pytest.raises(SubjectError, match="holds 11 frames, 12 are needed"):
-            played(Videos(str(tmp_path), longer=longer), request())
-
-
-def test_too_long_is_an_error_or_cut(tmp_path: Path) -> None:
+        with pytest.raises(ModelError, match="holds 11 frames, 12 are needed"):
+            played(Videos(str(tmp_path / "short"), longer=longer), request())
     frames = scene(HORIZON + 3)
-    put(tmp_path, frames)
-    with pytest.raises(SubjectError, match=r"holds 15 frames, 12 are needed; .*longer=cut"):
-        played(Videos(str(tmp_path)), request())
-    np.testing.assert_array_equal(played(Videos(str(tmp_path), longer="cut"), request()), frames[:HORIZON])
-
-
-def test_another_rate_is_an_error_or_ignored(tmp_path: Path) -> None:
-    frames = scene(HORIZON)
-    put(tmp_path, frames)
-    with pytest.raises(SubjectError, match="runs at 20 frames/s, and 16 were asked for; give fps=20"):
-        played(Videos(str(tmp_path)), request(fps=16.0))
-    np.testing.assert_array_equal(played(Videos(str(tmp_path), fps="ignore"), request(fps=16.0)), frames)
-
-
-def test_rates_may_part_by_less_than_half_a_frame(tmp_path: Path) -> None:
-    put(tmp_path, scene(HORIZON))
-    for fps in (20.8, 19.3):
-        assert len(played(Videos(str(tmp_path)), request(fps=fps))) == HORIZON
-    for fps in (20.9, 19.2):
-        with pytest.raises(SubjectError, match="were asked for"):
-            played(Videos(str(tmp_path)), request(fps=fps))
+    put(tmp_path / "long", frames)
+    with pytest.raises(ModelError, match=r"holds 15 frames, 12 are needed; .*longer=cut"):
+        played(Videos(str(tmp_path / "long")), request())
+    np.testing.assert_array_equal(played(Videos(str(tmp_path / "long"), longer="cut"), request()), frames[:HORIZON])
 
 
 def test_a_suite_that_takes_any_video_gets_the_file_itself(tmp_path: Path) -> None:
@@ -263,60 +237,43 @@ def test_a_suite_that_takes_any_video_gets_the_file_itself(tmp_path: Path) -> No
     model = Videos(str(tmp_path))
     assert isinstance(model, HoldsVideos)
     assert model.video_of(TASK) == path
-    with pytest.raises(SubjectError, match="7 frames, 12 are needed"):
+    with pytest.raises(ModelError, match="7 frames, 12 are needed"):
         played(model, request())
-    for task, error in (("ABA/other", SubjectError), ("../outside", SubjectError), ("", NotApplicableError)):
+    for task, error in (("ABA/other", ModelError), ("../outside", ModelError), ("", NotApplicableError)):
         with pytest.raises(error):
             model.video_of(task)
     put(tmp_path, scene(HORIZON), f"{TASK}.avi", "mjpg")
-    with pytest.raises(SubjectError, match="two videos of one task"):
+    with pytest.raises(ModelError, match="two videos of one task"):
         Videos(str(tmp_path)).video_of(TASK)
     os.utime(path, ns=(0, 0))
-    with pytest.raises(SubjectError, match="changed since the run began"):
+    with pytest.raises(ModelError, match="changed since the run began"):
         model.video_of(TASK)
 
 
-@pytest.mark.parametrize("content", [None, b"no video at all" * 50])
-def test_a_damaged_file_is_not_handed_out(tmp_path: Path, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    ("content", "error", "says"),
+    [
+        (None, ModelError, r"walk\.mp4: .*; write this video again"),
+        (b"", DataError, "not a readable video"),
+        (b"no video at all" * 50, DataError, "not a readable video"),
+    ],
+)
+def test_a_damaged_file_is_neither_played_nor_handed_out(tmp_path: Path, content, error, says) -> None:
     path = put(tmp_path, scene(HORIZON))
     data = bytearray(path.read_bytes())
     data[len(data) // 2 : len(data) // 2 + 1500] = bytes(1500)
     path.write_bytes(data if content is None else content)
-    with pytest.raises((SubjectError, DataError), match=r"walk\.mp4"):
+    with pytest.raises(error, match=says):
+        played(Videos(str(tmp_path)), request())
+    with pytest.raises((ModelError, DataError), match=r"walk\.mp4"):
         Videos(str(tmp_path)).video_of(TASK)
-
-
-def test_listing_opens_nothing(tmp_path: Path) -> None:
-    path = put(tmp_path, scene(HORIZON))
-    (tmp_path / "empty.webm").write_bytes(b"")
-    assert videos_in(tmp_path) == {TASK: [path], "empty": [tmp_path / "empty.webm"]}
-    with pytest.raises(UsageError, match="no folder"):
-        videos_in(tmp_path / "absent")
-
-
-def test_damage_inside_the_stream_is_not_played(tmp_path: Path) -> None:
-    path = put(tmp_path, scene(HORIZON))
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2 : len(data) // 2 + 1500] = bytes(1500)
-    path.write_bytes(data)
-    with pytest.raises(SubjectError, match=r"walk\.mp4: .*; write this video again"):
-        played(Videos(str(tmp_path)), request())
-
-
-@pytest.mark.parametrize("content", [b"", b"no video at all" * 50])
-def test_what_is_no_video_says_so(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / f"{TASK}.mp4"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(content)
-    with pytest.raises(DataError, match="not a readable video"):
-        played(Videos(str(tmp_path)), request())
 
 
 def test_a_video_cut_in_half_says_so(tmp_path: Path) -> None:
     for name, kind in ((f"{TASK}.mp4", "lossless"), ("half.avi", "mjpg")):
         path = put(tmp_path, scene(HORIZON), name, kind)
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        with pytest.raises((SubjectError, DataError), match=path.name):
+        with pytest.raises((ModelError, DataError), match=path.name):
             played(Videos(str(tmp_path)), request(name.rpartition(".")[0]))
 
 
@@ -324,16 +281,16 @@ def test_a_video_that_changes_under_the_run_is_not_played(tmp_path: Path) -> Non
     path = put(tmp_path, scene(HORIZON))
     model = Videos(str(tmp_path))
     os.utime(path, ns=(0, 0))
-    with pytest.raises(SubjectError, match="changed since the run began"):
+    with pytest.raises(ModelError, match="changed since the run began"):
         played(model, request())
     path.unlink()
-    with pytest.raises(SubjectError, match="changed since the run began"):
+    with pytest.raises(ModelError, match="changed since the run began"):
         played(model, request())
 
 
 def test_identity_is_the_contents_and_not_the_place(tmp_path: Path) -> None:
     def identity(folder: str) -> object:
-        return resolve_subject(f"videos?root={tmp_path / folder}").identity
+        return resolve_model(f"videos?root={tmp_path / folder}").identity
 
     for folder in ("one", "two", "bytes", "name", "more"):
         put(tmp_path, scene(HORIZON), f"{folder}/a/b.mp4")
@@ -347,12 +304,16 @@ def test_identity_is_the_contents_and_not_the_place(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_a_folder_of_videos(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder"):
+        videos_in(tmp_path / "absent")
     (tmp_path / "notes.txt").write_text("no video")
     with pytest.raises(UsageError, match="is no folder; give root=FOLDER"):
         Videos(str(tmp_path / "absent"))
     with pytest.raises(UsageError, match="holds no video; expected <id of the task>"):
         Videos(str(tmp_path))
-    put(tmp_path, scene(HORIZON))
+    path = put(tmp_path, scene(HORIZON))
+    (tmp_path / "empty.webm").write_bytes(b"")
+    assert videos_in(tmp_path) == {TASK: [path], "empty": [tmp_path / "empty.webm"]}, "listing opens nothing"
     with pytest.raises(UsageError, match="longer is 'loop'; give error or cut"):
         Videos(str(tmp_path), longer="loop")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="control is 'keys'"):

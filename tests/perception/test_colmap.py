@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support.vectors import cases
 from worldgauge.core.errors import DataError
-from worldgauge.suites.mind.format import read_images_txt, write_images_txt
+from worldgauge.perception.colmap import read_images_txt, write_images_txt
 from worldgauge.suites.mind.format.files import our_pose
 
 
@@ -43,8 +43,7 @@ def test_the_released_reader(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", cases("mind_images_txt", "cases"))
 def test_ours_loses_no_pose(case: dict[str, Any]) -> None:
     names, poses = read_images_txt(text_of(case))
-    assert len(poses) == case["n"]
-    assert names == tuple(sorted(names))
+    assert (len(poses), names) == (case["n"], tuple(sorted(names)))
 
 
 def test_lines_of_points_are_no_poses() -> None:
@@ -74,12 +73,9 @@ def test_an_indented_comment_is_no_pose(reader: Literal["ours", "released"]) -> 
     assert names == ("a.jpg",)
 
 
-def test_a_quaternion_of_zeros_is_no_rotation_as_released() -> None:
+def test_released_reading_of_zeros_and_blanks() -> None:
     _, poses = read_images_txt("1 0 0 0 0 1 2 3 1 a.jpg\n\n", reader="released")
     np.testing.assert_allclose(poses[0, :3], [[1, 0, 0, -1], [0, 1, 0, -2], [0, 0, 1, -3]])
-
-
-def test_names_with_blanks_are_sorted_whole_and_as_released_by_their_first_word() -> None:
     text = "1 1 0 0 0 1 0 0 1 frame 2.jpg\n\n2 1 0 0 0 2 0 0 1 frame 1.jpg\n\n"
     assert read_images_txt(text).names == ("frame 1.jpg", "frame 2.jpg")
     names, poses = read_images_txt(text, reader="released")
@@ -114,9 +110,11 @@ def test_bad_lists(text: str, says: str) -> None:
         read_images_txt(text)
 
 
-def test_no_such_list(tmp_path: Path) -> None:
+def test_lists_without_a_pose_or_with_two(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"images\.txt"):
         read_images_txt(tmp_path / "images.txt")
+    with pytest.raises(DataError, match=r"'a\.jpg' is listed twice"):
+        read_images_txt("1 1 0 0 0 0 0 0 1 a.jpg\n\n2 1 0 0 0 0 0 1 1 a.jpg\n\n")
 
 
 ORDERS = {
@@ -138,11 +136,6 @@ def test_images_are_in_natural_order(names: list[str], tmp_path: Path) -> None:
     found, poses = read_images_txt(path)
     assert list(found) == names
     np.testing.assert_allclose(poses[:, 2, 3], 0.1 * np.arange(len(names)), atol=1e-12)
-
-
-def test_an_image_has_one_pose() -> None:
-    with pytest.raises(DataError, match=r"'a\.jpg' is listed twice"):
-        read_images_txt("1 1 0 0 0 0 0 0 1 a.jpg\n\n2 1 0 0 0 0 0 1 1 a.jpg\n\n")
 
 
 def test_rotations_are_those_of_scipy() -> None:

@@ -14,13 +14,13 @@ from PIL import Image
 from support.perception_server import patches, projection
 from support.places import TESTS
 from support.vectors import cases
-from worldgauge.core.errors import DataError, ShapeError, SubjectError, UnknownNameError, UsageError, WorldgaugeError
+from worldgauge.core.errors import DataError, ModelError, ShapeError, UnknownNameError, UsageError, WorldgaugeError
 from worldgauge.metrics.frame_pairs import prepared
-from worldgauge.metrics.learned import dino_mse
+from worldgauge.metrics.lpips_fvd import dino_mse
 from worldgauge.perception import estimators
 from worldgauge.perception.loading import BATCH, Lpips, Unavailable, open_perception
 from worldgauge.perception.networks._pretrained import clip_input, dino_input, musiq_input
-from worldgauge.serving.remote import EstimateError
+from worldgauge.serving.remote_model import EstimateError
 
 SERVERS = TESTS / "support" / "perception_server.py"
 
@@ -73,15 +73,20 @@ def test_what_dino_is_shown_equals_pillow(size: tuple[int, int]) -> None:
     np.testing.assert_allclose(dino_input(stack), expected, atol=2e-5)
 
 
-def test_what_the_released_scorer_shows_dino_is_nearly_black() -> None:
+def test_lpips_without_files_and_released_dino_input() -> None:
     extremes = np.stack([np.zeros((72, 128, 3), np.float32), np.ones((72, 128, 3), np.float32)])
     seen = dino_input(extremes, released=True)
     assert (seen.min(), seen.max()) == pytest.approx((-2.118, -1.787), abs=6e-4)
     assert dino_input(extremes).max() == pytest.approx((1 - 0.406) / 0.225)
     assert (musiq_input(extremes).min(), musiq_input(extremes).max()) == (-1, 1)
+    found = open_perception(None, "lpips")
+    assert isinstance(found, Unavailable)
+    assert "FILE,FILE" in found.reason
+    with pytest.raises(DataError, match="no such weight file"):
+        open_perception("nowhere.npz", "lpips")
 
 
-def test_tokens_of_a_server(opened: Opened) -> None:
+def test_tokens_of_a_server_and_of_the_released_scaling(opened: Opened) -> None:
     dino = opened(served("Dino"), "dino")
     shown = frames(BATCH + 1)
     tokens = dino.tokens(shown)
@@ -93,9 +98,6 @@ def test_tokens_of_a_server(opened: Opened) -> None:
     assert dino.settings["settings"] == {"seed": 0}
     assert dino.settings["parity"] is None
     json.dumps(dict(dino.settings))
-
-
-def test_parity_changes_what_the_server_sees(opened: Opened) -> None:
     shown = frames()
     ours, released = (
         opened(served("Dino?seed=3"), "dino", parity=parity).tokens(shown)[:, 0, :2] for parity in (None, "released")
@@ -138,8 +140,7 @@ def test_lpips_of_a_server_and_of_files(opened: Opened, tmp_path: Path) -> None:
     rounded = [(stack / np.float32(255)).astype(np.float32) for stack in whole]
     expected = [Lpips(files)(*pair) for pair in zip(*whole, strict=True)]
     np.testing.assert_allclose(local.distances(*rounded), expected, rtol=1e-4)
-    assert local.distances(x, x).tolist() == [0, 0]
-    assert len(local.settings["weights"]) == 2
+    assert (local.distances(x, x).tolist(), len(local.settings["weights"])) == ([0, 0], 2)
     far = opened(served("Lpips"), "lpips")
     np.testing.assert_allclose(far.distances(x, y), 2 * np.abs(x - y).mean((1, 2, 3)), rtol=1e-5)
     for network in (local, far):
@@ -164,17 +165,9 @@ def test_without_a_network_it_is_absent_and_says_what_to_do(what: Any, says: str
         open_perception("weights.pth", what)
 
 
-def test_lpips_without_files_is_absent() -> None:
-    found = open_perception(None, "lpips")
-    assert isinstance(found, Unavailable)
-    assert "FILE,FILE" in found.reason
-    with pytest.raises(DataError, match="no such weight file"):
-        open_perception("nowhere.npz", "lpips")
-
-
 def test_what_cannot_be_meant_is_refused(head: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'imaging'"):
-        open_perception(None, "imagin")  # type: ignore[call-overload]
+        open_perception(None, "imagin")
     with pytest.raises(UnknownNameError, match="Did you mean 'dinov3-b16'"):
         open_perception("dinov3-b14", "dino")
     with pytest.raises(UnknownNameError, match="Known: lpips-alex, lpips-vgg"):
@@ -203,5 +196,5 @@ def test_what_a_server_fails_at_is_said(opened: Opened) -> None:
     for wrong in (frames()[0], frames().astype(np.float64), frames()[..., :2]):
         with pytest.raises(ShapeError, match="float32"):
             imaging.scores(wrong)
-    with pytest.raises(SubjectError, match="'distances' as float64 of"):
+    with pytest.raises(ModelError, match="'distances' as float64 of"):
         opened(served("Lpips?n_given=2"), "lpips").distances(frames(), frames())

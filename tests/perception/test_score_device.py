@@ -1,7 +1,5 @@
 """Pixel metrics in batches on a device against the processor's kernels; here the device is torch's own processor."""
 
-from __future__ import annotations
-
 import logging
 import math
 from itertools import pairwise
@@ -23,12 +21,12 @@ from worldgauge.engine.suite.base import Suite  # noqa: E402
 from worldgauge.engine.suite.contract import Record, Task  # noqa: E402
 from worldgauge.metrics import tensors  # noqa: E402
 from worldgauge.metrics.frame_pairs import grid_of, pair_error, prepared, prepared_pair  # noqa: E402
-from worldgauge.metrics.pixel import mse, psnr, ssim_320x180, ssim_table  # noqa: E402
+from worldgauge.metrics.psnr_ssim import mse, psnr, ssim_320x180, ssim_table  # noqa: E402
 from worldgauge.models import models  # noqa: E402
 from worldgauge.perception import score_device as module  # noqa: E402
 from worldgauge.perception.instances import CATEGORIES  # noqa: E402
 from worldgauge.perception.score_device import Means, ScoreDevice, check_score_device, score_device  # noqa: E402
-from worldgauge.perception.segment import Labels  # noqa: E402
+from worldgauge.perception.segment import LabelImages  # noqa: E402
 from worldgauge.suites.loopnav.suite import LoopNav  # noqa: E402
 from worldgauge.suites.mind import scoring  # noqa: E402
 from worldgauge.suites.mind.suite import Mind  # noqa: E402
@@ -86,8 +84,7 @@ def test_errors_at_720p(
 def test_pixel_scores(device: ScoreDevice, size: tuple[int, int]) -> None:
     pairs = list(pairwise(pictures(size, 2)))
     for (got, want), found in zip(pairs, device.pixel_scores(pairs), strict=True):
-        assert found["mse"] == mse(got, want)
-        assert found["psnr"] == psnr(got, want)
+        assert (found["mse"], found["psnr"]) == (mse(got, want), psnr(got, want))
         for name, function in (("ssim_table", ssim_table), ("ssim_320x180", ssim_320x180)):
             assert close(found[name], function(got, want)), (name, found[name], function(got, want))
 
@@ -124,15 +121,15 @@ def test_scenes_of_label_images(device: ScoreDevice) -> None:
     labels = []
     for most in (1, 40, 65535):
         blocks = rng.integers(0, [len(CATEGORIES) + 1, most], (9, 16, 2)).repeat(10, 0).repeat(10, 1)
-        labels.append(Labels(*np.ascontiguousarray(np.moveaxis(blocks, 2, 0)).astype(np.uint16)))
-    labels.append(Labels(*np.zeros((2, 90, 160), np.uint16)))
+        labels.append(LabelImages(*np.ascontiguousarray(np.moveaxis(blocks, 2, 0)).astype(np.uint16)))
+    labels.append(LabelImages(*np.zeros((2, 90, 160), np.uint16)))
     for one, found in zip(labels, device.scenes(labels), strict=True):
         wanted = one.scene()
         assert list(found) == list(wanted)
         for name, instances in wanted.items():
             assert all(np.array_equal(a, b) for a, b in zip(found[name], instances, strict=True))
     with pytest.raises(ShapeError, match="holds index 11"):
-        device.scenes([Labels(*np.full((2, 9, 16), 11, np.uint16))])
+        device.scenes([LabelImages(*np.full((2, 9, 16), 11, np.uint16))])
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -176,8 +173,7 @@ def test_a_batch_without_room_is_halved_and_says_so(
     pairs = list(pairwise(pictures((32, 18), 7)))
     with caplog.at_level(logging.WARNING):
         found = device.pixel_scores(pairs)
-    assert found == ScoreDevice(DEVICE).pixel_scores(pairs)
-    assert asked == [7, 3, 1, 1, 1, 1, 1, 1, 1]
+    assert (found, asked) == (ScoreDevice(DEVICE).pixel_scores(pairs), [7, 3, 1, 1, 1, 1, 1, 1, 1])
     assert [record.getMessage() for record in caplog.records] == [
         f"device '{DEVICE}' has no room for {n} times a pair of frames: half of it now" for n in (7, 3)
     ]
@@ -193,7 +189,7 @@ def test_no_room_for_one_pair_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
         device.pair_errors(list(pairwise(pictures((32, 18), 8))))
     monkeypatch.setattr(device, "_scenes", full)
     with pytest.raises(UsageError, match="no room for a single label image; use fewer --workers"):
-        device.scenes([Labels(*np.zeros((2, 9, 16), np.uint16))])
+        device.scenes([LabelImages(*np.zeros((2, 9, 16), np.uint16))])
 
 
 def test_what_the_option_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,8 +242,7 @@ def test_frames_that_wait_for_networks_are_few(
     monkeypatch.setattr(scoring.LearnedScores, "see", lambda self, index, x, y: seen.append(x.nbytes + y.nbytes))
     seen: list[int] = []
     suite.score(record, context)
-    assert set(sizes) == {1}
-    assert len(seen) == len(sizes)
+    assert (set(sizes), len(seen)) == ({1}, len(sizes))
 
 
 def assert_alike(suite: Suite, record: Record, context: QuietContext, device: ScoreDevice) -> None:

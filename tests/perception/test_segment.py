@@ -9,7 +9,7 @@ from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.perception import estimators
 from worldgauge.perception.colour_correction import classify, colour_table, number_components
 from worldgauge.perception.instances import CATEGORIES
-from worldgauge.perception.segment import COUNTABLE, Balanced, Colour, Exact, Labels, Masks, min_area
+from worldgauge.perception.segment import COUNTABLE, Balanced, Colour, ExactSegmenter, LabelImages, Masks, min_area
 from worldgauge.suites.loopnav.metrics.sgcs import accuracy_against_exact, frame_sgcs
 from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View
@@ -48,7 +48,7 @@ def fake_view(category, instance):
 # Exact -------------------------------------------------------------------------------------------------------
 
 
-def test_exact_takes_countable_things_by_number_and_the_rest_by_category():
+def test_exact_labels_by_number_or_category_and_drops_tiny_instances():
     names = ("none", "grass", "building", "lava", "sky")
     category = np.zeros((60, 80), np.uint16)
     instance = np.zeros((60, 80), np.uint16)
@@ -56,35 +56,32 @@ def test_exact_takes_countable_things_by_number_and_the_rest_by_category():
     category[10:30, 10:20], instance[10:30, 10:20] = 2, 7
     category[10:30, 40:50], instance[10:30, 40:50] = 2, 9
     instance[35:40] = 3
-    labels = Exact(names).segment(fake_view(category, instance).rgb, fake_view(category, instance))
+    labels = ExactSegmenter(names).segment(fake_view(category, instance).rgb, fake_view(category, instance))
     scene = labels.scene()
     assert {name: len(group) for name, group in scene.items()} == {"building": 2, "grass": 1, "sky": 1}
     assert scene["building"].rows() == [[14.5, 19.5, 200], [44.5, 19.5, 200]]
     assert (labels.category[50] == 0).all(), "what the paper has no word for is none"
-
-
-def test_exact_drops_tiny_instances_and_needs_a_view():
     category = np.full((360, 640), VOXEL_CATEGORIES.index("sky"))
     instance = np.zeros((360, 640))
     for left, size in ((10, 10), (50, 11)):
         box = np.s_[100 : 100 + size, left : left + size]
         category[box], instance[box] = VOXEL_CATEGORIES.index("tree"), left
     view = fake_view(category, instance)
-    labels = Exact().segment(view.rgb, view)
-    assert min_area((360, 640)) == 115
-    assert labels.scene()["tree"].rows() == [[55, 105, 121]]
+    labels = ExactSegmenter().segment(view.rgb, view)
+    assert (min_area((360, 640)), labels.scene()["tree"].rows()) == (115, [[55, 105, 121]])
     with pytest.raises(NotApplicableError, match="balanced"):
-        Exact().segment(view.rgb)
+        ExactSegmenter().segment(view.rgb)
 
 
-def test_masks_and_scene_of_labels_are_in_one_order(seen):
-    labels = Exact().segment(seen[0].rgb, seen[0])
+def test_masks_are_in_the_order_of_scenes(seen):
+    labels = ExactSegmenter().segment(seen[0].rgb, seen[0])
     masks, scene = labels.masks(), labels.scene()
     assert {k: [m.sum() for m in v] for k, v in masks.items()} == {k: v.area.tolist() for k, v in scene.items()}
     assert Masks({k: [(m, 0.9) for m in v] for k, v in masks.items()}).scene().keys() == scene.keys()
-
-
-def test_prompted_masks_are_kept_above_one_half():
+    labels = Colour().segment(compressed(seen[0].rgb))
+    for index, name in enumerate(CATEGORIES, start=1):
+        numbers = np.unique(labels.instance[labels.category == index])
+        assert (0 not in numbers) if name in COUNTABLE else set(numbers) <= {0}
     big, small = np.ones((4, 4), bool), np.eye(4, dtype=bool)
     found = Masks({"tree": [(big, 0.51), (small, 0.5), (np.zeros((4, 4), bool), 0.9)], "sky": [(small, 0.1)]})
     assert {k: v.rows() for k, v in found.scene().items()} == {"tree": [[1.5, 1.5, 16]]}
@@ -93,31 +90,24 @@ def test_prompted_masks_are_kept_above_one_half():
 # Colour ------------------------------------------------------------------------------------------------------
 
 
-def test_colour_agrees_with_exact_labels_on_compressed_frames(seen):
-    colour, exact = Colour(), Exact()
+def test_colour_agrees_with_exact_labels_also_at_half_size(seen):
+    colour, exact = Colour(), ExactSegmenter()
     pairs = [(colour.segment(compressed(view.rgb)), exact.segment(view.rgb, view)) for view in seen]
     found = accuracy_against_exact(pairs)
     assert found.frames == len(seen)
     assert found.pixel_accuracy >= 0.90
     assert found.sgcs >= 0.70
     assert all(found.iou[name] >= 0.75 for name in ("building", "sky", "grass", "sand", "snow"))
-
-
-def test_colour_holds_at_half_size():
-    colour, exact = Colour(), Exact()
     pairs = [(colour.segment(compressed(v.rgb)), exact.segment(v.rgb, v)) for v in views("taiga", 320, 180)]
     assert accuracy_against_exact(pairs).pixel_accuracy >= 0.85
 
 
-def test_same_frame_same_labels_and_a_score_of_one(seen):
+def test_labels_repeat_and_compression_costs_little(seen):
     frame = compressed(seen[0].rgb)
     one, other = Colour().segment(frame), Colour().segment(frame.copy())
     assert np.array_equal(one.category, other.category)
     assert np.array_equal(one.instance, other.instance)
     assert frame_sgcs(one.scene(), other.scene(), height=360, width=640).value == 1.0
-
-
-def test_compression_costs_less_than_another_view(seen):
     scenes = [Colour().segment(view.rgb).scene() for view in seen[:2]]
     again = Colour().segment(compressed(seen[0].rgb)).scene()
     size = {"height": 360, "width": 640}
@@ -133,14 +123,7 @@ def test_flat_colours_are_what_they_are_painted_for():
         assert set(Colour().segment(frame).scene()) == {name}
 
 
-def test_instances_of_countable_things_are_connected_parts(seen):
-    labels = Colour().segment(compressed(seen[0].rgb))
-    for index, name in enumerate(CATEGORIES, start=1):
-        numbers = np.unique(labels.instance[labels.category == index])
-        assert (0 not in numbers) if name in COUNTABLE else set(numbers) <= {0}
-
-
-def test_number_components_by_hand():
+def test_components_and_colour_tables_by_hand():
     mask = np.zeros((60, 640), bool)
     mask[10:20, 10:20] = mask[20:25, 20:25] = True  # touches by a corner
     mask[10:20, 100:110] = mask[10:20, 113:123] = True  # three columns apart
@@ -150,9 +133,6 @@ def test_number_components_by_hand():
     assert sorted(np.bincount(parts[parts > 0])[1:].tolist()) == [100, 100, 125, 200]
     assert (parts[~mask] == 0).all()
     assert (parts[40:42, 300:302] == 0).all(), "too small"
-
-
-def test_colour_table_prefers_each_painted_colour_for_its_category():
     table = colour_table(1.0)
     assert table.shape == (len(VOXEL_CATEGORIES), 1 << 18)
     assert np.isfinite(table).all()
@@ -188,13 +168,13 @@ def test_balanced_takes_back_what_was_done_to_colours(change):
 # Accuracy and registry ----------------------------------------------------------------------------------------
 
 
-def test_accuracy_by_hand():
+def test_accuracy_by_hand_and_names():
     exact = np.zeros((40, 40), np.uint16)
     exact[:20], exact[20:30] = 1, 2
     got = exact.copy()
     got[15:20] = 2
     zero = np.zeros((40, 40), np.uint16)
-    found = accuracy_against_exact([(Labels(got, zero), Labels(exact, zero))])
+    found = accuracy_against_exact([(LabelImages(got, zero), LabelImages(exact, zero))])
     assert found.pixel_accuracy == pytest.approx(25 / 30)
     assert found.iou["building"] == pytest.approx(15 / 20)
     assert found.iou["tree"] == pytest.approx(10 / 15)
@@ -202,10 +182,7 @@ def test_accuracy_by_hand():
     assert found.sgcs == 1.0
     with pytest.raises(ShapeError, match="no frames"):
         accuracy_against_exact([])
-
-
-def test_registered_by_name():
-    assert estimators.get("exact") is Exact
+    assert estimators.get("exact") is ExactSegmenter
     assert estimators.get("colour")().name == "colour"
 
 

@@ -1,4 +1,4 @@
-"""Small sets of every collection, subjects run on each, scores and tables: their digests, by commands alone.
+"""Small sets of every collection, models run on each, scores and tables: their digests, by commands alone.
 
 As a script it prints them as JSON: `python tests/release/measure.py FOLDER [SET ...]`. It uses commands only, so the
 same file measures any version of worldgauge; the digests of 0.1.0 were made by it before anything was moved.
@@ -110,22 +110,35 @@ def _measure_set(folder: Path, name: str) -> dict[str, Any]:
         found["counts"] = told["counts"]
         known = [table for table in told["tables"] if not _is_added(table["metric"])]
         found["tables"] = {
-            f"{place:02d} {table['metric']}": _digest(json.dumps(table, sort_keys=True).encode())
+            f"{place:02d} {table['metric']}": _digest(json.dumps(_with_old_words(table), sort_keys=True).encode())
             for place, table in enumerate(known)
         }
-        for subject in sorted(path for path in runs.iterdir() if (path / "scores.jsonl").exists()):
+        for model in sorted(path for path in runs.iterdir() if (path / "scores.jsonl").exists()):
             records = _digests(
-                subject / "records", lambda path: not path.endswith(IDENTITY) and "scores.json" not in path
+                model / "records", lambda path: not path.endswith(IDENTITY) and "scores.json" not in path
             )
-            found.setdefault("scores", {})[subject.name] = _digest(b"".join(_known_scores(subject / "scores.jsonl")))
-            found.setdefault("records", {})[subject.name] = _digest(json.dumps(records, sort_keys=True).encode())
+            found.setdefault("scores", {})[model.name] = _digest(b"".join(_known_scores(model / "scores.jsonl")))
+            found.setdefault("records", {})[model.name] = _digest(json.dumps(records, sort_keys=True).encode())
         _run("report", str(runs), "--out", str(folder / "report.html"))
     return found
 
 
 def _known_scores(path: Path) -> list[bytes]:
-    lines = [_CLUSTER.sub(b"", line) for line in path.read_bytes().splitlines(keepends=True)]
-    return [line for line in lines if not _is_added(json.loads(line)["metric"])]
+    lines = []
+    for line in path.read_bytes().splitlines():
+        score = json.loads(line)
+        if "model" in score:
+            score["subject"] = score.pop("model")
+        if not _is_added(score["metric"]):
+            lines.append(_CLUSTER.sub(b"", json.dumps(score, sort_keys=True).encode() + b"\n"))
+    return lines
+
+
+def _with_old_words(table: dict[str, Any]) -> dict[str, Any]:
+    """A table with the kinds of its rows named as in 0.1.0."""
+    former = {"model": "subject", "baseline": "reference"}
+    rows = [{**row, "kind": former.get(row["kind"], row["kind"])} for row in table["rows"]]
+    return {**table, "rows": rows}
 
 
 def _is_added(metric: str) -> bool:

@@ -1,4 +1,4 @@
-"""Run folders of made-up subjects, written once; the suite they belong to is registered for these tests only."""
+"""Run folders of made-up models, written once; the suite they belong to is registered for these tests only."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,8 +34,8 @@ def toyloop() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory, toyloop: None) -> Path:
     root = tmp_path_factory.mktemp("runs")
-    for subject in ("keeper", "truth", "freeze", "noise", "forgetful"):
-        write_run(root / subject, subject, each=1)
+    for model in ("keeper", "truth", "freeze", "noise", "forgetful"):
+        write_run(root / model, model, each=1)
     write_run(root / "dreamer", "dreamer", each=1, error=ERROR)
     return root
 
@@ -47,11 +47,11 @@ def page(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def plan_runs(tmp_path_factory: pytest.TempPathFactory, toyloop: None) -> Path:
-    """Subjects that plan paths; films of other lengths, rates and shapes than the truth, one task that failed."""
+    """Models that plan paths; films of other lengths, rates and shapes than the truth, one task that failed."""
     root = tmp_path_factory.mktemp("plan_runs")
-    for subject in SAYS:
-        size = (60, 60) if subject == "vague" else (96, 54)
-        write_plans(root / subject, subject, size=size, fail=subject == "sleeper")
+    for model in SAYS:
+        size = (60, 60) if model == "vague" else (96, 54)
+        write_plans(root / model, model, size=size, fail=model == "sleeper")
     return root
 
 
@@ -62,10 +62,10 @@ def plan_page(plan_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture(scope="session")
 def path_runs(tmp_path_factory: pytest.TempPathFactory, toyloop: None) -> Path:
-    """Flagged subjects, bars, a paper's tables, tasks of which nobody knows the truth."""
+    """Flagged models, bars, a paper's tables, tasks of which nobody knows the truth."""
     root = tmp_path_factory.mktemp("path_runs")
-    for subject in PATH_SUBJECTS:
-        write_paths(root / subject, subject)
+    for model in PATH_SUBJECTS:
+        write_paths(root / model, model)
     return root
 
 

@@ -1,20 +1,31 @@
 """Run folders in the real format, for suites that are made up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from worldgauge.core.io import dumps
 from worldgauge.engine.store import SCHEMA, Journal, RunFolder, atomic_write
-from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Record, Score, Task, TaskContext
+
+
+class ToySuite(Suite):
+    """A suite whose records are written by hand."""
+
+    version = 1
+
+    def perform(self, task: Task, model: Any, task_context: TaskContext) -> Record:
+        raise NotImplementedError
+
+    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
+        raise NotImplementedError
 
 
 def write_folder(
     folder: Path,
     suite: Any,
-    subject: str,
+    model: str,
     answer: Callable[[Path, Task], None],
     *,
     inputs: list[str],
@@ -24,7 +35,7 @@ def write_folder(
     seed: int = 0,
     scored: bool = True,
 ) -> Path:
-    """One run of `subject`. answer: writes the record and scores of a task into a folder.
+    """One run of `model`. answer: writes the record and scores of a task into a folder.
 
     ends: task id -> "failed" or "skipped" of tasks that were not done, all with `error`. scored: False leaves records
     without scores.
@@ -40,14 +51,14 @@ def write_folder(
         "suite_version": 1,
         "settings": suite.settings,
         "metrics": {},
-        "subject": {
-            "name": subject,
-            "kind": "reference" if subject in suite.references else "subject",
-            "model": subject,
+        "model": {
+            "name": model,
+            "kind": "baseline" if model in suite.baselines else "model",
+            "address": model,
             "inputs": inputs,
             "settings": {},
             "control": "actions",
-            "identity": {"name": subject, "source": subject, **(identity or {})},
+            "identity": {"name": model, "source": model, **(identity or {})},
         },
         "seed": seed,
         "limit": None,

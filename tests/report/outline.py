@@ -1,7 +1,6 @@
 """What a page is made of, read without a browser."""
 
-from __future__ import annotations
-
+import re
 from html.parser import HTMLParser
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "wbr"}
@@ -30,3 +29,11 @@ class Outline(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.tags if name == tag]
+
+
+def between(text: str, start: str, end: str) -> str:
+    return text[(at := text.index(start)) : text.index(end, at)]
+
+
+def words_of(html: str) -> str:
+    return re.sub(r"\s+", " ", " ".join(Outline(html).text))

@@ -1,7 +1,5 @@
 """Grouped bars: what is drawn, where, and what is left to the table."""
 
-from __future__ import annotations
-
 import math
 import re
 from itertools import pairwise
@@ -29,21 +27,20 @@ def table(*rows: TableRow, columns: tuple[str, ...] = ("forward", "forward+look_
 TWO = table(
     TableRow("a", (cell(1.0, 0.5, 1.5), cell(2.0, 1.0, 3.0))),
     TableRow("b", (cell(None, n=0), cell(4.0))),
-    TableRow("ref", (cell(3.0, 2.9, 3.1), cell(math.inf)), "reference", "does not move"),
+    TableRow("ref", (cell(3.0, 2.9, 3.1), cell(math.inf)), "baseline", "does not move"),
 )
 
 
 def parse(table: Table) -> ElementTree.Element:
     drawn = of_table("t", table, LOOKS)
-    assert drawn is not None
     return ElementTree.fromstring(str(drawn.svg))
 
 
-def of_subject(root: ElementTree.Element, key: str) -> list[ElementTree.Element]:
-    return [g for g in root.iter("g") if g.get("data-subject") == key]
+def of_model(root: ElementTree.Element, key: str) -> list[ElementTree.Element]:
+    return [g for g in root.iter("g") if g.get("data-model") == key]
 
 
-def test_a_bar_for_each_cell_with_a_finite_mean_says_its_numbers() -> None:
+def test_bars_have_the_heights_numbers_and_whiskers_of_their_cells() -> None:
     root = parse(TWO)
     said = [t.text for t in root.iter("title")][1:]
     assert said == [
@@ -52,32 +49,24 @@ def test_a_bar_for_each_cell_with_a_finite_mean_says_its_numbers() -> None:
         "forward+look_left, a: 2.000 deg, 95 % interval 1.000 to 3.000, n = 4",
         "forward+look_left, b: 4.000 deg, n = 4",
     ]
-
-
-def test_heights_are_in_the_ratio_of_the_means_from_one_base() -> None:
-    bodies = [r for g in of_subject(parse(TWO), "s0") for r in g.iter("rect") if r.get("class") == "body"]
+    bodies = [r for g in of_model(parse(TWO), "s0") for r in g.iter("rect") if r.get("class") == "body"]
     heights = [float(r.get("height", 0)) for r in bodies]
     assert heights[1] / heights[0] == pytest.approx(2.0, rel=0.02)
     ends = [float(r.get("y", 0)) + float(r.get("height", 0)) for r in bodies]
     assert ends[0] == pytest.approx(ends[1], abs=0.15)
-
-
-def test_whiskers_reach_from_low_to_high() -> None:
-    root = parse(TWO)
-    body = next(r for r in of_subject(root, "s0")[0].iter("rect") if r.get("class") == "body")
-    path = next(p.get("d", "") for p in of_subject(root, "s0")[0].iter("path"))
-    low, high = (float(v) for v in re.match(r"M[\d.]+ ([\d.]+)V([\d.]+)", path).groups())  # type: ignore[union-attr]
+    body = next(r for r in of_model(root, "s0")[0].iter("rect") if r.get("class") == "body")
+    path = next(p.get("d", "") for p in of_model(root, "s0")[0].iter("path"))
+    low, high = (float(v) for v in re.match(r"M[\d.]+ ([\d.]+)V([\d.]+)", path).groups())
     top, tall = float(body.get("y", 0)), float(body.get("height", 0))
     assert (low - top, top - high) == (pytest.approx(tall / 2, abs=0.2), pytest.approx(tall / 2, abs=0.2))
     assert path.count("h4") == 2
-    assert not list(of_subject(root, "s1")[0].iter("path")), "no interval, no whisker"
+    assert not list(of_model(root, "s1")[0].iter("path")), "no interval, no whisker"
 
 
-def test_bars_stand_in_their_groups_and_nothing_overlaps() -> None:
+def test_groups_are_apart_and_fill_their_rows() -> None:
     columns = tuple(f"group {k}" for k in range(12))
     rows = [TableRow(f"m{k}", tuple(cell(1.0 + k, 0.5 + k, 1.5 + k) for _ in columns)) for k in range(10)]
     drawn = of_table("t", table(*rows, columns=columns), {})
-    assert drawn is not None
     root = ElementTree.fromstring(str(drawn.svg))
     spans = sorted(
         (float(r.get("y", 0)), float(r.get("x", 0)), float(r.get("width", 0)))
@@ -88,9 +77,6 @@ def test_bars_stand_in_their_groups_and_nothing_overlaps() -> None:
     assert len({y for y, _, _ in spans}) == 1, "twelve groups of ten stand side by side"
     assert all(b[1] >= a[1] + a[2] - 0.11 for a, b in pairwise(spans))
     assert spans[-1][1] + spans[-1][2] <= drawn.width <= bars.ROW_PX
-
-
-def test_groups_that_do_not_fit_go_on_in_rows_as_full_as_each_other() -> None:
     series = [(LOOKS["a"], [Bar(1.0, None, None, "")] * 81)]
     drawn, width = grouped_bars(
         "t", "t", "d", [f"forward+look_left{k}" for k in range(81)], series, (0, 2), y_label="y"
@@ -103,17 +89,21 @@ def test_groups_that_do_not_fit_go_on_in_rows_as_full_as_each_other() -> None:
     assert width <= bars.ROW_PX
 
 
-def test_subjects_beyond_the_colours_are_left_to_the_table_references_first() -> None:
-    rows = [TableRow(f"r{k}", (cell(1.0),) * 2, "reference") for k in range(8)]
+def test_axes_speak_and_the_table_has_the_rest() -> None:
+    root = parse(TWO)
+    assert "rpe rot (deg), ↓ lower is better" in [t.text for t in root.iter("text")]
+    title, description = root[0].text or "", root[1].text or ""
+    assert title == "Turning: rpe rot (deg), ↓ lower is better"
+    assert description.endswith("Shorter is better.")
+    rows = [TableRow(f"r{k}", (cell(1.0),) * 2, "baseline") for k in range(8)]
     rows += [TableRow(f"m{k}", (cell(1.0),) * 2) for k in range(5)]
     styles = {row.label: SeriesStyle(row.label, "k1", row.label) for row in rows}
     drawn = of_table("t", table(*rows), styles)
-    assert drawn is not None
     assert [style.label for style, _ in drawn.key] == [*(f"m{k}" for k in range(5)), *(f"r{k}" for k in range(5))]
     assert drawn.left_out == 3
 
 
-def test_one_wide_interval_does_not_flatten_all_bars() -> None:
+def test_wide_intervals_and_negative_values() -> None:
     low, high, cut = reach([Bar(1.0, 0.9, 1.1, ""), Bar(1.0, -80.0, 80.0, "")])
     assert cut
     assert -2 < low < 0
@@ -121,9 +111,6 @@ def test_one_wide_interval_does_not_flatten_all_bars() -> None:
     root = parse(table(TableRow("a", (cell(1.0, -80.0, 80.0), cell(1.0, 0.9, 1.1)))))
     caps = [p.get("d", "").count("h4") for p in root.iter("path") if p.get("class") == "reach"]
     assert caps == [0, 2]
-
-
-def test_negative_values_hang_from_the_base() -> None:
     root = parse(table(TableRow("a", (cell(-1.0, -1.5, -0.5), cell(1.0, 0.5, 1.5)))))
     down, up = [r for r in root.iter("rect") if r.get("class") == "body"]
     base = float(up.get("y", 0)) + float(up.get("height", 0))
@@ -132,29 +119,14 @@ def test_negative_values_hang_from_the_base() -> None:
     assert reach([]) == (0.0, pytest.approx(1.04), False)
 
 
-def test_direction_and_unit_are_on_the_axis_and_spoken() -> None:
-    root = parse(TWO)
-    assert "rpe rot (deg), ↓ lower is better" in [t.text for t in root.iter("text")]
-    title, description = root[0].text or "", root[1].text or ""
-    assert title == "Turning: rpe rot (deg), ↓ lower is better"
-    assert description.endswith("Shorter is better.")
-
-
-def test_nothing_is_drawn_without_values_or_across_several_metrics() -> None:
+def test_tables_that_are_not_drawn() -> None:
     assert of_table("t", table(TableRow("a", (cell(None, n=0),) * 2)), LOOKS) is None
     several = Table("m", "M", "1", "neither", ("x", "y"), TWO.rows, betters=("lower", "higher"), bars=True)
     assert of_table("t", several, LOOKS) is None
-
-
-def test_only_tables_that_ask_for_it_are_drawn() -> None:
     assert tables.view_table("t", TWO, LOOKS, {}).bars is not None
     silent = Table("m", "M", "1", "lower", TWO.columns, TWO.rows)
     assert tables.view_table("t", silent, LOOKS, {}).bars is None
     assert tables.view_table("t", TWO, LOOKS, {}, ours=False).bars is None
-
-
-def test_names_are_escaped() -> None:
     evil = "<script>alert(1)</script>"
     drawn = of_table("t", table(TableRow(evil, (cell(1.0),) * 2), columns=(evil, "b")), {})
-    assert drawn is not None
     assert "<script>" not in drawn.svg

@@ -1,7 +1,5 @@
 """The page in a real browser: it plays, seeks and steps, and asks nobody for anything."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,7 +111,6 @@ def test_a_click_on_the_curve_seeks(visit: Visit) -> None:
     visit.open_film()
     plot = visit.tab.locator("#walk-1 .plot")
     box = plot.bounding_box()
-    assert box is not None
     plot.click(position={"x": box["width"] * 12.5 / 24, "y": 20})
     visit.wait_for_frame(12)
     assert visit.cursor() == pytest.approx(100 * 12.5 / 24, abs=0.1)
@@ -156,7 +153,7 @@ def test_following_a_subject_dims_the_others(visit: Visit) -> None:
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
     key = button.get_attribute("data-follow")
-    assert visit.tab.locator(f".curve[data-subject={key}].dim").count() == 0
+    assert visit.tab.locator(f".curve[data-model={key}].dim").count() == 0
     assert visit.tab.locator(".curve.dim").count() > 0
     button.click()
     visit.tab.mouse.move(0, 0)
@@ -217,8 +214,8 @@ def test_nothing_sticks_out(
 
 
 def test_names_of_lines_end_within_a_phone(browser: playwright.Browser, tmp_path: Path) -> None:
-    for subject in ("memory-plane", "keeper"):
-        write_run(tmp_path / "runs" / subject, subject, each=1)
+    for model in ("memory-plane", "keeper"):
+        write_run(tmp_path / "runs" / model, model, each=1)
     visit = Visit(browser, write_report([tmp_path / "runs"], tmp_path), viewport={"width": 390, "height": 800})
     ends = visit.tab.evaluate(
         """[...document.querySelectorAll(".panels .end")].map((one) => [one.textContent,

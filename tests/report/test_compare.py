@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,11 +5,11 @@ import numpy as np
 import pytest
 
 from report.toybench import ToyLoop
-from worldgauge.core.paired import holm, rank_ranges
+from worldgauge.core.paired_tests import holm, rank_ranges
 from worldgauge.engine.result import TaskCounts
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
 from worldgauge.report import provenance as trust
-from worldgauge.report.compare import Verdict, appearance, compare, verdict
+from worldgauge.report.compare import ReportVerdict, appearance, compare, verdict
 from worldgauge.report.evidence import ComparedRun, Evidence, TaskEnding, cell_of, unique_labels
 from worldgauge.report.page import find_extremes, select_tasks
 from worldgauge.report.provenance import commands, tallies, troubles
@@ -21,15 +19,15 @@ MEMORYLESS = ("freeze", "forgetful")
 HIDDEN = {"truth": ("truth",), "forgetful": ("world",)}
 
 
-def run(name: str, values: list[float], *, reference: bool = False, sharp: float = 1.0) -> ComparedRun:
+def run(name: str, values: list[float], *, baseline: bool = False, sharp: float = 1.0) -> ComparedRun:
     scores = []
     for k, value in enumerate(values):
         group = {"type": "ABA", "range": (5, 15)[k % 2], "location": f"v{k}"}
         scores.append(Score(f"t{k}", "sgcs", value, group=group))
         scores.append(Score(f"t{k}", "sharpness", 40.0 * sharp * (k + 1), better="neither", group=group))
-    facts = {"settings": {"stride": 5}, "source": "my data", "seed": 3, "subject": {"model": f"m:{name}"}}
+    facts = {"settings": {"stride": 5}, "source": "my data", "seed": 3, "model": {"address": f"m:{name}"}}
     outcomes = (*(TaskEnding(s.task, "scored") for s in scores[::2]), TaskEnding("x", "failed", "broke"))
-    kind = "reference" if reference else "subject"
+    kind = "baseline" if baseline else "model"
     sees = HIDDEN.get(name, ())
     return ComparedRun(name, name, name, kind, sees, None, facts, Path("runs") / name, tuple(scores), outcomes, {})
 
@@ -38,7 +36,7 @@ def evidence(*runs: ComparedRun) -> Evidence:
     return Evidence("toyloop", {}, runs)
 
 
-def say(*runs: ComparedRun, claim: str = "redraws the place", floor: tuple[str, ...] = MEMORYLESS) -> Verdict:
+def say(*runs: ComparedRun, claim: str = "redraws the place", floor: tuple[str, ...] = MEMORYLESS) -> ReportVerdict:
     made = evidence(*runs)
     return verdict(
         made,
@@ -56,7 +54,7 @@ GOOD, POOR, LOW = ([base + w for w in WAVE] for base in (0.8, 0.402, 0.4))
 
 
 def freeze() -> ComparedRun:
-    return run("freeze", LOW, reference=True)
+    return run("freeze", LOW, baseline=True)
 
 
 def in_clusters(found: ComparedRun, each: int) -> ComparedRun:
@@ -65,8 +63,7 @@ def in_clusters(found: ComparedRun, each: int) -> ComparedRun:
     return replace(found, scores=tuple(scores))
 
 
-def test_tasks_of_one_place_are_compared_as_one() -> None:
-    """Eight trajectories in four villages: too few for a test, and neither a rank nor a lead is shown."""
+def test_tasks_of_one_place_claim_nothing() -> None:
     runs = [in_clusters(run(name, values), 2) for name, values in (("good", GOOD), ("low", LOW))]
     compared = compare(evidence(*runs), "sgcs")
     (pair,) = compared.pairs
@@ -74,15 +71,12 @@ def test_tasks_of_one_place_are_compared_as_one() -> None:
     assert not pair.clear
     assert not compared.can_order
     assert [s.rank for s in compared.standings] == ["1–2", "1–2"]
-
-
-def test_a_verdict_claims_nothing_that_the_corrected_test_does_not_show() -> None:
     few = say(*(in_clusters(one, 2) for one in (run("mine", GOOD), freeze())))
     assert few.headline.startswith("Nothing shows that mine redraws the place")
     assert say(run("mine", GOOD), freeze()).headline.startswith("mine redraws the place")
 
 
-def test_a_standing_shows_the_interval_of_the_table() -> None:
+def test_standings_are_sorted_with_the_interval_of_the_table() -> None:
     made = evidence(run("good", GOOD), run("low", LOW))
     mean = float(np.mean(GOOD))
     row = TableRow("good", (Cell(0.5, None, 4, 0.1, 0.9), Cell(mean, None, 8, 0.7, 0.95)))
@@ -91,9 +85,6 @@ def test_a_standing_shows_the_interval_of_the_table() -> None:
     good, low = compare(made, "sgcs", table=table).standings
     assert (good.low, good.high) == (0.7, 0.95)
     assert (low.low, low.high) == tuple(getattr(compare(made, "sgcs").by_label["low"], end) for end in ("low", "high"))
-
-
-def test_standings_are_sorted_and_differences_signed() -> None:
     made = evidence(run("low", LOW), run("good", GOOD))
     placed = compare(made, "sgcs").standings
     assert [s.label for s in placed] == ["good", "low"]
@@ -103,8 +94,7 @@ def test_standings_are_sorted_and_differences_signed() -> None:
     (pair,) = compare(made, "sgcs").pairs
     assert pair.mean == pytest.approx(0.4)
     assert pair.clear
-    assert pair.n == 8
-    assert pair.flipped().mean == pytest.approx(-0.4)
+    assert (pair.n, pair.flipped().mean) == (8, pytest.approx(-0.4))
     turned = compare(made, "sgcs", higher=False).standings
     assert [(s.label, s.rank) for s in turned] == [("low", "1"), ("good", "2")]
 
@@ -124,23 +114,25 @@ def test_places_and_corrected_p_values_come_from_the_same_tests(seed: int) -> No
     assert {s.label: s.places for s in compared.standings} == {name: tuple(expected[name]) for name in names}
 
 
-def test_pairs_of_baselines_have_a_difference_and_no_test() -> None:
-    """Their tests would only take power away from those of the model."""
-    baselines = [run(name, values, reference=True) for name, values in (("b", LOW), ("c", POOR), ("d", LOW[::-1]))]
+def test_pairs_of_baselines_are_not_tested_and_appearance_is_relative() -> None:
+    baselines = [run(name, values, baseline=True) for name, values in (("b", LOW), ("c", POOR), ("d", LOW[::-1]))]
     compared = compare(evidence(run("a", GOOD), *baselines), "sgcs")
     assert (len(compared.pairs), compared.tested) == (6, 3)
     for pair in compared.pairs:
         assert (pair.p is not None) == ("a" in (pair.a, pair.b))
         assert pair.mean == pytest.approx(compared.by_label[pair.a].mean - compared.by_label[pair.b].mean)
+    truth = run("truth", [1.0] * 4, baseline=True)
+    shown = appearance(evidence(truth, run("a", LOW[:4], sharp=0.5)))
+    assert shown.relative
+    assert shown.mean("a") == pytest.approx(0.5)
+    alone = appearance(evidence(run("a", LOW[:4])))
+    assert not alone.relative
 
 
-def test_few_trajectories_cannot_order_many_subjects() -> None:
+def test_intervals_end_at_the_bounds_and_few_trajectories_order_nobody() -> None:
     few = [run(f"m{k}", [0.1 * k, 0.1 * k + 0.01]) for k in range(4)]
     assert not compare(evidence(*few), "sgcs").can_order
     assert compare(evidence(run("good", GOOD), run("low", LOW)), "sgcs").can_order
-
-
-def test_intervals_end_where_the_metric_does() -> None:
     made = evidence(run("a", [0.1, 0.9, 0.3, 0.8]), run("b", [0.9, 0.2, 0.7, 0.15]))
     free, bound = compare(made, "sgcs"), compare(made, "sgcs", bounds=(0.0, 1.0))
     assert free.by_label["a"].low is not None
@@ -150,19 +142,13 @@ def test_intervals_end_where_the_metric_does() -> None:
     assert [p.p for p in free.pairs] == [p.p for p in bound.pairs]
 
 
-def test_verdict_names_the_only_model_that_remembers() -> None:
+def test_verdict_counts_the_models_that_remember() -> None:
     said = say(run("good", GOOD), run("low", POOR[::-1]), freeze())
-    assert said.headline == "Of 2 models only good redraws the place better than references that cannot remember."
+    assert said.headline == "Of 2 models only good redraws the place better than baselines that cannot remember."
     assert "0.814" in said.support[0]
     assert "freeze" in said.support[0]
-
-
-def test_verdict_admits_when_none_does() -> None:
     said = say(run("a", LOW[::-1]), run("b", LOW), freeze())
     assert said.headline.startswith("Neither of 2 models redraws")
-
-
-def test_verdict_of_one_of_all_and_of_none() -> None:
     assert say(run("good", GOOD), freeze()).headline.startswith("good redraws the place")
     assert say(run("a", GOOD), run("b", GOOD), freeze()).headline.startswith(
         "Each of 2 models redraws the place better"
@@ -170,48 +156,34 @@ def test_verdict_of_one_of_all_and_of_none() -> None:
     assert say(run("a", LOW), freeze()).headline.startswith("Nothing shows that a redraws the place: it is not")
     two_of_three = say(run("a", GOOD), run("b", GOOD), run("c", LOW[::-1]), freeze()).headline
     assert two_of_three.startswith("Of 3 models each of a and b redraws the place better than")
-    assert "no reference that cannot remember was run" in say(run("a", LOW)).headline
+    assert "no baseline that cannot remember was run" in say(run("a", LOW)).headline
     assert say().headline == "Nothing was scored."
 
 
-def test_verdict_judges_references_where_no_model_was_run() -> None:
-    truth = run("truth", [1.0] * 8, reference=True)
-    said = say(truth, run("memory", GOOD, reference=True), freeze())
+def test_references_are_judged_if_no_model_was_run_and_sharp_is_not_right() -> None:
+    truth = run("truth", [1.0] * 8, baseline=True)
+    said = say(truth, run("memory", GOOD, baseline=True), freeze())
     assert said.headline == "Only memory redraws the place; freeze does not."
     assert "truth, shown what is hidden, is not judged" in said.support[1]
-
-
-def test_verdict_says_that_sharp_is_not_right() -> None:
-    truth = run("truth", [1.0] * 8, reference=True)
-    blind = run("forgetful", LOW, reference=True, sharp=1.05)
+    truth = run("truth", [1.0] * 8, baseline=True)
+    blind = run("forgetful", LOW, baseline=True, sharp=1.05)
     said = say(run("good", GOOD), truth, freeze(), blind)
     assert said.support[-1] == "forgetful, which cannot remember, is 1.05 times as sharp as the truth: SGCS 0.414."
 
 
 def test_a_suite_without_a_claim_gets_no_words_of_another() -> None:
-    runs = run("good", GOOD), run("low", LOW), freeze(), run("forgetful", LOW, reference=True)
+    runs = run("good", GOOD), run("low", LOW), freeze(), run("forgetful", LOW, baseline=True)
     said = say(*runs, claim="", floor=())
-    # freeze is a reference like any other here: it is not judged beside models under test.
-    assert said.headline == "good is first of 2 subjects with SGCS 0.814 [0.805, 0.823]."
-    assert said.support == ("The next is low. Paired difference +0.400. The difference tells the two apart.",)
+    # freeze is a baseline like any other here: it is not judged beside models under test.
+    assert said.headline == "good is first of 2 models with SGCS 0.814 [0.805, 0.823]."
+    assert said.support == ("The next is low. Paired difference +0.400. The difference is significant.",)
     alone = say(run("a", GOOD), claim="", floor=())
     assert (alone.headline, alone.support) == ("a has SGCS 0.814 [0.805, 0.823].", ())
     same = say(run("a", GOOD), run("b", GOOD[::-1]), claim="", floor=())
-    assert "does not tell the two apart" in same.support[0]
+    assert "is not significant" in same.support[0]
 
 
-def test_appearance_is_relative_to_the_truth_on_the_same_trajectory() -> None:
-    truth = run("truth", [1.0] * 4, reference=True)
-    shown = appearance(evidence(truth, run("a", LOW[:4], sharp=0.5)))
-    assert shown is not None
-    assert shown.relative
-    assert shown.mean("a") == pytest.approx(0.5)
-    alone = appearance(evidence(run("a", LOW[:4])))
-    assert alone is not None
-    assert not alone.relative
-
-
-def test_films_are_the_extremes_and_a_spread_over_cells() -> None:
+def test_films_are_the_extremes_and_a_spread_in_the_order_of_cells() -> None:
     made = evidence(run("a", [0.1 * (k % 10) for k in range(40)]), freeze())
     cases = find_extremes(made, "sgcs")
     assert cases[0].worst == ("t0", 0.0)
@@ -220,26 +192,13 @@ def test_films_are_the_extremes_and_a_spread_over_cells() -> None:
     assert len(chosen) == 8
     assert {"t0", "t9"} <= set(chosen)
     assert {cell_of(made.groups[task]) for task in chosen} == {"ABA 5", "ABA 15"}
-    assert select_tasks(made, cases, 100) == list(made.groups)
-    assert select_tasks(made, cases, 0) == []
-
-
-def test_lower_is_better_turns_worst_and_best_round() -> None:
+    assert (select_tasks(made, cases, 100), select_tasks(made, cases, 0)) == (list(made.groups), [])
     (case,) = find_extremes(evidence(run("a", [0.1, 0.5])), "sgcs", higher=False)
     assert (case.worst, case.best) == (("t1", 0.5), ("t0", 0.1))
-
-
-def test_cells_come_in_the_order_of_numbers() -> None:
     assert list(dict.fromkeys(map(cell_of, evidence(run("a", LOW)).groups.values()))) == ["ABA 5", "ABA 15"]
 
 
-def test_equal_names_are_told_apart() -> None:
-    assert unique_labels(["a", "b"], [("@1",), ("@2",)]) == ["a", "b"]
-    assert unique_labels(["a", "a"], [("@8", "seed 0"), ("@all", "seed 0")]) == ["a @8", "a @all"]
-    assert unique_labels(["a", "a"], [("x",), ("x",)]) == ["a #1", "a #2"]
-
-
-def test_counts_troubles_and_commands() -> None:
+def test_counts_troubles_and_commands_of_runs() -> None:
     one = run("a", LOW)
     assert tallies(evidence(one)) == [("a", TaskCounts(9, 8, 0, 1))]
     (trouble,) = troubles(evidence(one))
@@ -247,18 +206,22 @@ def test_counts_troubles_and_commands() -> None:
     made, again = commands(evidence(one, run("b", LOW)), {"stride": 1})
     assert made == "worldgauge run toyloop --model m:a --model m:b --data 'my data' --out runs --seed 3 --set stride=5"
     assert again == "worldgauge report runs"
+    assert unique_labels(["a", "b"], [("@1",), ("@2",)]) == ["a", "b"]
+    assert unique_labels(["a", "a"], [("@8", "seed 0"), ("@all", "seed 0")]) == ["a @8", "a @all"]
+    assert unique_labels(["a", "a"], [("x",), ("x",)]) == ["a #1", "a #2"]
 
 
-def test_subjects_share_a_line_of_counts_only_where_these_are_equal() -> None:
+def test_models_share_a_line_of_counts_only_where_these_are_equal() -> None:
     def whole(name: str, tasks: int) -> ComparedRun:
         outcomes = tuple(TaskEnding(f"t{k}", "scored") for k in range(tasks))
         return replace(run(name, LOW), outcomes=outcomes)
 
     alike = [whole(name, 8) for name in "abc"]
     assert tallies(evidence(*alike, whole("d", 20))) == [
-        ("3 subjects, each", TaskCounts(8, 8, 0, 0)),
+        ("3 models, each", TaskCounts(8, 8, 0, 0)),
         ("d", TaskCounts(20, 20, 0, 0)),
     ]
+    assert tallies(evidence(*alike), "agent") == [("3 agents, each", TaskCounts(8, 8, 0, 0))]
     assert tallies(evidence(*alike, whole("d", 20), whole("e", 20))) == [
         ("a, b and c, each", TaskCounts(8, 8, 0, 0)),
         ("d and e, each", TaskCounts(20, 20, 0, 0)),
@@ -266,16 +229,16 @@ def test_subjects_share_a_line_of_counts_only_where_these_are_equal() -> None:
 
 
 def test_a_python_object_is_not_put_on_a_command_line() -> None:
-    def made(**subject: object) -> ComparedRun:
+    def made(**about: object) -> ComparedRun:
         one = run("mine", LOW)
-        return replace(one, facts={**one.facts, "subject": subject})
+        return replace(one, facts={**one.facts, "model": about})
 
-    named, again = commands(evidence(made(model="__main__:MyModel", live=True)), {"stride": 5})
+    named, again = commands(evidence(made(address="__main__:MyModel", live=True)), {"stride": 5})
     assert named == "# mine was a Python object (mine): run it again from Python"
     assert again == "worldgauge report runs"
-    old = commands(evidence(made(model="__main__:MyModel")), {})
+    old = commands(evidence(made(address="__main__:MyModel")), {})
     assert not any("--model" in line for line in old)
-    assert "--model pkg:My" in commands(evidence(made(model="pkg:My", live=False)), {})[0]
+    assert "--model pkg:My" in commands(evidence(made(address="pkg:My", live=False)), {})[0]
 
 
 def test_the_segmenter_is_said_once_a_trajectory() -> None:

@@ -1,6 +1,4 @@
-"""A damaged or hostile run folder is one line with file and line, and the other subjects are still reported."""
-
-from __future__ import annotations
+"""A damaged or hostile run folder is one line with file and line, and the other models are still reported."""
 
 import json
 import logging
@@ -40,7 +38,7 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
         path, 2, json.dumps(line_of(path, 2)).replace('"n"', '"x": -Infinity, "n"').encode()
     ),
     "unknown key": field(surprise=1),
-    "no subject": lambda path: put(path, 2, b'{"task": "a", "metric": "sgcs", "value": 1.0}'),
+    "no model": lambda path: put(path, 2, b'{"task": "a", "metric": "sgcs", "value": 1.0}'),
     "series of text": field(series="abc"),
     "series of three": field(series=[[1, 2, 3]]),
     "series of words": field(series=[[0, "much"]]),
@@ -76,10 +74,10 @@ def test_damaged_scores_are_one_line_and_the_others_are_reported(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda facts: facts.pop("subject"), "no usable 'subject'"),
-        (lambda facts: facts["subject"].pop("identity"), "no usable 'subject.identity'"),
-        (lambda facts: facts["subject"].update(name=7), "no usable 'subject.name'"),
-        (lambda facts: facts["subject"]["identity"].update(source=None), "no usable 'subject.identity.source'"),
+        (lambda facts: facts.pop("model"), "no usable 'model'"),
+        (lambda facts: facts["model"].pop("identity"), "no usable 'model.identity'"),
+        (lambda facts: facts["model"].update(name=7), "no usable 'model.name'"),
+        (lambda facts: facts["model"]["identity"].update(source=None), "no usable 'model.identity.source'"),
         (lambda facts: facts.update(task_keys=[1]), "no usable 'task_keys'"),
         (lambda facts: facts.update(settings="none"), "no usable 'settings'"),
         (lambda facts: facts.update(suite_version={}), "no usable 'suite_version'"),

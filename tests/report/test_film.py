@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +25,7 @@ def middle(frame: np.ndarray, tile: int, columns: int, height: int) -> np.ndarra
     return frame[row * (height + STRIP_PX) + STRIP_PX + height // 2, column * TILE_PX + TILE_PX // 2]
 
 
-def test_tiles_lie_in_order_and_in_step() -> None:
+def test_tiles_are_in_step_until_a_clip_ends() -> None:
     clips = {"truth": plain((200, 30, 30)), "a": plain((30, 200, 30)), "b": plain((30, 30, 200))}
     film = make_film(clips, budget=400_000)
     frames = decode(film.data)
@@ -35,9 +33,6 @@ def test_tiles_lie_in_order_and_in_step() -> None:
     assert frames[0].shape == (film.tile[1] + STRIP_PX, 3 * TILE_PX, 3)
     for tile, colour in enumerate([(200, 30, 30), (30, 200, 30), (30, 30, 200)]):
         assert np.abs(middle(frames[5], tile, film.columns, film.tile[1]).astype(int) - colour).max() < 25
-
-
-def test_a_clip_that_ends_early_holds_its_last_frame_with_a_mark() -> None:
     film = make_film({"truth": plain((200, 30, 30)), "a": plain((30, 200, 30), frames=3)}, budget=400_000)
     frames = decode(film.data)
     assert [middle(frames[k], 1, film.columns, film.tile[1])[1] > 150 for k in range(10)] == [True] * 3 + [False] * 7
@@ -53,7 +48,7 @@ def test_what_lacks_one_frame_has_not_ended_early(frames: int, marked: bool) -> 
     assert (middle(decode(film.data)[9], 1, film.columns, film.tile[1])[1] < 120) == marked
 
 
-def test_a_start_image_stands_while_the_others_play() -> None:
+def test_start_images_and_other_shapes() -> None:
     clips = {"start": plain((200, 30, 30), frames=1), "a": plain((30, 200, 30)), "b": plain((30, 30, 200), frames=15)}
     film = make_film(clips, budget=400_000, lead="b")
     frames = decode(film.data)
@@ -63,9 +58,6 @@ def test_a_start_image_stands_while_the_others_play() -> None:
     assert middle(frames[9], 1, film.columns, film.tile[1])[1] > 150
     assert middle(frames[12], 1, film.columns, film.tile[1])[1] < 120
     assert middle(frames[14], 2, film.columns, film.tile[1])[2] > 150
-
-
-def test_another_shape_is_fitted_and_not_stretched() -> None:
     film = make_film({"truth": plain((200, 30, 30)), "a": plain((30, 200, 30), size=(36, 36))}, budget=400_000)
     tile = decode(film.data)[0][STRIP_PX:, TILE_PX:]
     assert tile[:, :20].max() < 90
@@ -86,18 +78,18 @@ def test_another_rate_is_shown_in_step_by_time(fps: float, frames: int) -> None:
     assert shown[39][2] > 150, "the last frame stands until the end"
 
 
-def test_long_films_skip_frames_and_keep_their_time() -> None:
+def test_long_films_and_noise_keep_to_the_budget() -> None:
     film = make_film({"truth": plain((90, 90, 90), frames=500)}, budget=400_000)
     assert film.frames <= 120
     assert film.frames * film.step >= 500
     assert film.frames / film.fps == pytest.approx(500 / 20, rel=0.02)
-
-
-def test_noise_keeps_to_the_budget() -> None:
     rng = np.random.default_rng(0)
     noise = Clip.from_array(rng.integers(0, 256, (60, 144, 256, 3), np.uint8), 20.0)
     film = make_film({"truth": plain((90, 90, 90), 60, (256, 144)), "noise": noise}, budget=150_000)
     assert len(film.data) < 220_000
+    assert [columns_for(n) for n in (1, 3, 5, 6, 9, 10, 11)] == [1, 3, 5, 3, 5, 5, 4]
+    with pytest.raises(UsageError):
+        make_film({}, budget=1)
 
 
 @pytest.mark.parametrize("frames", [60, 700, 2300])
@@ -112,13 +104,9 @@ def test_long_films_of_many_keep_to_the_budget_too(frames: int) -> None:
     assert film.frames / film.fps == pytest.approx(frames / 24, rel=0.05)
 
 
-def test_same_clips_same_bytes() -> None:
+def test_same_clips_same_bytes_on_every_machine() -> None:
     clips = {"truth": plain((200, 30, 30)), "ünïcode <b>": plain((30, 200, 30))}
     assert make_film(clips, budget=100_000) == make_film(clips, budget=100_000)
-
-
-def test_the_encoder_leaves_out_what_differs_between_runs() -> None:
-    """x264 writes its options into the stream; with its macroblock tree on, other runs give other bytes."""
     assert b"mbtree=0" in make_film({"truth": plain((90, 90, 90))}, budget=100_000).data
 
 
@@ -138,9 +126,3 @@ def test_a_clip_that_breaks_holds_what_there_was_and_says_why() -> None:
     assert film.broken == (("a", "frame 1 does not decode"),)
     assert middle(frames[0], 1, film.columns, film.tile[1])[1] > 150
     assert middle(frames[9], 1, film.columns, film.tile[1]).max() < 120
-
-
-def test_rows_are_as_full_as_can_be() -> None:
-    assert [columns_for(n) for n in (1, 3, 5, 6, 9, 10, 11)] == [1, 3, 5, 3, 5, 5, 4]
-    with pytest.raises(UsageError):
-        make_film({}, budget=1)

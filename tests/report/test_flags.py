@@ -1,14 +1,12 @@
 """A flagged row is shown and wins nothing: not a column, not a rank, not the verdict."""
 
-from __future__ import annotations
-
 import pytest
 
 from report.test_compare import GOOD, LOW, POOR, evidence, freeze, run
 from report.toybench import ToyLoop
 from worldgauge.engine.suite.contract import Cell, Table, TableRow
 from worldgauge.report import tables
-from worldgauge.report.compare import Verdict, compare, verdict
+from worldgauge.report.compare import ReportVerdict, compare, verdict
 from worldgauge.report.curves import SeriesStyle
 from worldgauge.report.evidence import ComparedRun, columns_by
 from worldgauge.report.wording import Vocabulary
@@ -16,7 +14,7 @@ from worldgauge.report.wording import Vocabulary
 LOOKS = {name: SeriesStyle(f"s{k}", f"k{k}", name) for k, name in enumerate("abc")}
 
 
-def say(*runs: ComparedRun, flags: dict[str, str], claim: str = "redraws the place") -> Verdict:
+def say(*runs: ComparedRun, flags: dict[str, str], claim: str = "redraws the place") -> ReportVerdict:
     made = evidence(*runs)
     compared = compare(made, "sgcs", flags=flags)
     floor = ("freeze",) if claim else ()
@@ -24,16 +22,13 @@ def say(*runs: ComparedRun, flags: dict[str, str], claim: str = "redraws the pla
     return verdict(made, "SGCS", compared, None, floor=floor, claim=claim, words=words)
 
 
-def test_a_flagged_row_is_not_the_best_of_a_column() -> None:
+def test_a_flagged_subject_is_not_best_and_has_no_rank() -> None:
     rows = [TableRow(name, (Cell(mean, 0.1, 3),)) for name, mean in (("a", 0.9), ("b", 0.5), ("c", 0.3))]
-    flagged = [TableRow("a", rows[0].cells, "subject", "does not move"), *rows[1:]]
+    flagged = [TableRow("a", rows[0].cells, "model", "does not move"), *rows[1:]]
     for made, best in ((rows, "a"), (flagged, "b")):
         view = tables.view_table("t", Table("m", "M", "1", "higher", ("x",), tuple(made)), LOOKS, {})
         assert [row.label for _, group in view.groups for row in group if row.cells[0].best] == [best]
         assert view.flagged == (best == "b")
-
-
-def test_a_flagged_subject_stands_last_without_a_rank() -> None:
     made = evidence(run("cheat", GOOD), run("good", POOR), run("low", [v - 0.1 for v in LOW]))
     placed = compare(made, "sgcs", flags={"cheat": "does not move"}).standings
     assert [(s.label, s.rank, s.flag) for s in placed] == [
@@ -41,9 +36,6 @@ def test_a_flagged_subject_stands_last_without_a_rank() -> None:
         ("low", "2", ""),
         ("cheat", "–", "does not move"),
     ]
-
-
-def test_its_differences_are_shown_but_lead_nobody() -> None:
     made = evidence(run("cheat", GOOD), run("good", POOR))
     compared = compare(made, "sgcs", flags={"cheat": "does not move"})
     (pair,) = compared.pairs
@@ -56,39 +48,34 @@ def test_its_differences_are_shown_but_lead_nobody() -> None:
     assert not compared.can_order, "there is nobody left to order"
 
 
-def test_the_verdict_names_the_next_best_and_says_who_is_out() -> None:
+def test_the_verdict_goes_without_the_flagged() -> None:
     said = say(run("cheat", GOOD), run("good", [v + 0.2 for v in LOW]), freeze(), flags={"cheat": "pose-conditioned"})
     assert said.headline.startswith("good redraws the place")
     assert said.support[-1] == "Not in the running: cheat (pose-conditioned)."
     leads = say(run("cheat", GOOD), run("a", POOR), run("b", LOW), flags={"cheat": "pose-conditioned"}, claim="")
-    assert leads.headline.startswith("a is first of 2 subjects")
+    assert leads.headline.startswith("a is first of 2 models")
     assert leads.support[-1] == "Not in the running: cheat (pose-conditioned)."
-
-
-def test_a_flag_does_not_lower_the_bar() -> None:
-    """A frozen picture that is flagged still has to be beaten by who claims to remember."""
     better = [v + 0.2 for v in LOW]
-    noise = run("noise", [v - 0.3 for v in LOW], reference=True)
-    made = evidence(run("a", LOW[::-1]), run("freeze", better, reference=True), noise)
+    noise = run("noise", [v - 0.3 for v in LOW], baseline=True)
+    made = evidence(run("a", LOW[::-1]), run("freeze", better, baseline=True), noise)
     compared = compare(made, "sgcs", flags={"freeze": "does not move"})
     said = verdict(
         made, "SGCS", compared, None, floor=("freeze", "noise"), claim="redraws it",
         words=Vocabulary.of(ToyLoop),
     )  # fmt: skip
     assert said.headline.startswith("Nothing shows that a redraws it")
-    assert "the strongest reference that cannot remember, freeze, has 0.614" in said.support[0]
+    assert "the strongest baseline that cannot remember, freeze, has 0.614" in said.support[0]
+    said = say(run("a", GOOD), run("memory", POOR, baseline=True), freeze(), flags={"a": "does not move"})
+    assert said.headline == "Not in the running: a."
+    assert said.support[0] == "a: does not move."
+    assert said.support[1].startswith("The best of the other baselines, memory, has SGCS")
+    assert "a redraws" not in said.headline
 
 
 @pytest.mark.parametrize("claim", ["", "redraws the place"])
 def test_where_all_are_flagged_nobody_wins(claim: str) -> None:
     said = say(run("a", GOOD), run("b", LOW), flags={"a": "does not move", "b": "does not move"}, claim=claim)
-    assert said.headline == "Nobody is in the running: a (does not move) and b (does not move)."
-
-
-def test_without_an_unflagged_model_references_are_compared() -> None:
-    said = say(run("a", GOOD), run("memory", POOR, reference=True), freeze(), flags={"a": "does not move"})
-    assert "Only references are compared, no model under test can be judged." in said.support
-    assert "a redraws" not in said.headline
+    assert said.headline == "No row is in the running: a (does not move) and b (does not move)."
 
 
 def test_columns_are_found_among_the_groups_of_the_tasks() -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import base64
 from xml.etree import ElementTree
 
@@ -29,26 +27,20 @@ def walk() -> np.ndarray:
     return pose_from_yaw_pitch(np.stack([x, np.full(10, 20.0), np.full(10, 5.6)], 1), yaw)
 
 
-def test_north_is_up_and_east_is_right() -> None:
+def test_directions_and_colours_of_cells() -> None:
     cells = meadow(16, blocks={(2, 13, 4): "red_wool", (13, 2, 4): "blue_wool"})
     view = top_view(cells, (0, 0), 16)
     assert view[2, 2, 0] > 1.5 * view[2, 2, 1]
     assert view[13, 13, 2] > 1.5 * view[13, 13, 1]
-
-
-def test_outside_of_the_world_is_grey() -> None:
     view = top_view(meadow(16), (-4, -4), 24)
     assert (view[0, 0] == 128).all()
     assert not (view[12, 12] == 128).all()
-
-
-def test_every_state_has_a_colour() -> None:
     colours = state_colours()
     assert ((colours >= 0) & (colours <= 255)).all()
     assert colours[block("snow_block")].min() > 200
 
 
-def test_the_way_is_drawn_where_it_was_walked() -> None:
+def test_the_way_and_its_headings_are_drawn_where_they_were() -> None:
     drawn = draw_map("m", TaskView(CLIP, walk(), 5, None, {"A": (20.0, 20.0), "<B>": (24.0, 20.0)}))
     root = ElementTree.fromstring(str(drawn.svg))
     ways = {line.get("class"): line.get("points", "").split() for line in root.iter("polyline")}
@@ -59,9 +51,6 @@ def test_the_way_is_drawn_where_it_was_walked() -> None:
     assert first[1] == last[1] == pytest.approx(SIDE_PX / 2)
     assert abs(first[2]) == pytest.approx(180)
     assert "recording" in drawn.note
-
-
-def test_headings_turn_as_the_screen_does() -> None:
     poses = pose_from_yaw_pitch(np.zeros((4, 3)), np.full(4, np.pi / 2))
     assert draw_map("m", TaskView(CLIP, poses, 2)).trail[0][2] == pytest.approx(-90)
 
@@ -78,7 +67,19 @@ def test_the_place_lies_under_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn.note == ""
 
 
-def test_a_world_that_is_gone_is_said_and_not_raised() -> None:
+def test_corridors_and_long_names() -> None:
+    circles = np.array([[20.0, 20.0, 0.5], [22.0, 20.0, 1.0]])
+    root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, walk(), 5), [], circles).svg))
+    (group,) = [g for g in root.iter("g") if g.get("class") == "corridor"]
+    (a, b) = list(group)
+    assert float(b.get("r", 0)) == pytest.approx(2 * float(a.get("r", 0)), rel=0.02)
+    assert float(b.get("cx", 0)) - float(a.get("cx", 0)) == pytest.approx(2 * float(b.get("r", 0)), rel=0.02)
+    marks = {"A": (20.0, 20.0), "street lamp": (24.0, 20.0)}
+    root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, walk(), 5, None, marks)).svg))
+    texts = {t.text: float(t.get("x", 0)) for t in root.iter("text")}
+    rings = sorted(float(c.get("cx", 0)) for g in root.iter("g") if g.get("class") == "mark" for c in g.iter("circle"))
+    assert texts["A"] == pytest.approx(rings[0])
+    assert abs(texts["street lamp"] - rings[1]) > 8
     drawn = draw_map("m", TaskView(CLIP, walk(), 5, WorldFacts("no-such-world", {})))
     assert "cannot be drawn" in drawn.note
 
@@ -106,7 +107,7 @@ def test_both_axes_have_one_scale_and_the_bar_tells_it() -> None:
     assert (right - left) / metres == pytest.approx(across[0] / 2, rel=0.01)
 
 
-def test_a_plan_that_strays_is_cut_and_said() -> None:
+def test_plans_that_stray_or_stay() -> None:
     near, far = plan("near", (20.0, 20.0), (24.0, 20.5)), plan("far <1>", (20.0, 20.0), (20.0, 120.0))
     alone = draw_map("m", TaskView(CLIP, walk(), 5), [near])
     both = draw_map("m", TaskView(CLIP, walk(), 5), [near, far])
@@ -114,22 +115,10 @@ def test_a_plan_that_strays_is_cut_and_said() -> None:
     assert both.note.endswith("Not wholly on the map: far <1> (100 m from its start).")
     (x, _, _), (u, _, _) = alone.trail[0], both.trail[0]
     assert abs(u - SIDE_PX / 2) > 0.4 * abs(x - SIDE_PX / 2), "the walk keeps its size"
-
-
-def test_a_plan_that_stays_is_a_ring_and_two_of_them_are_told_apart() -> None:
     still = [plan("a", (20.0, 20.0), (20.01, 20.0)), plan("b", (20.0, 20.0))]
     root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, walk(), 5), still).svg))
     rings = [c.get("r") for c in root.iter("circle") if c.get("class") == "stay"]
     assert len(set(rings)) == 2
-
-
-def test_a_corridor_is_drawn_in_metres() -> None:
-    circles = np.array([[20.0, 20.0, 0.5], [22.0, 20.0, 1.0]])
-    root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, walk(), 5), [], circles).svg))
-    (group,) = [g for g in root.iter("g") if g.get("class") == "corridor"]
-    (a, b) = list(group)
-    assert float(b.get("r", 0)) == pytest.approx(2 * float(a.get("r", 0)), rel=0.02)
-    assert float(b.get("cx", 0)) - float(a.get("cx", 0)) == pytest.approx(2 * float(b.get("r", 0)), rel=0.02)
 
 
 def plan_of_floor() -> FloorPlan:
@@ -147,9 +136,7 @@ def test_a_floor_plan_is_drawn_where_it_lies() -> None:
         column, row = int((x - corner[0]) / 0.5), int((y - corner[1]) / 0.5)
         return tuple(int(v) for v in view[len(view) - 1 - row, column])
 
-    assert at(12.0, 16.0) == FREE
-    assert at(26.0, 16.0) == TAKEN
-    assert at(26.0, 22.0) == FREE
+    assert (at(12.0, 16.0), at(26.0, 16.0), at(26.0, 22.0)) == (FREE, TAKEN, FREE)
     assert at(9.0, 16.0) == OUTSIDE
 
 
@@ -185,15 +172,6 @@ def test_the_roof_is_taken_off_a_walk_below_one(monkeypatch: pytest.MonkeyPatch)
 
     assert red(low) == 0.0
     assert red(high) > 0.02
-
-
-def test_long_names_of_marks_stand_beside_them() -> None:
-    marks = {"A": (20.0, 20.0), "street lamp": (24.0, 20.0)}
-    root = ElementTree.fromstring(str(draw_map("m", TaskView(CLIP, walk(), 5, None, marks)).svg))
-    texts = {t.text: float(t.get("x", 0)) for t in root.iter("text")}
-    rings = sorted(float(c.get("cx", 0)) for g in root.iter("g") if g.get("class") == "mark" for c in g.iter("circle"))
-    assert texts["A"] == pytest.approx(rings[0])
-    assert abs(texts["street lamp"] - rings[1]) > 8
 
 
 def test_a_path_that_strays_is_cut_unless_all_of_it_is_asked_for() -> None:

@@ -1,7 +1,5 @@
 """A page of a suite that plans paths: several metrics in one table, paths on maps, stills, diagnostics."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -12,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from report.outline import Outline
+from report.outline import Outline, between, words_of
 from report.toyplans import FRAMES, SAYS, ToyPlans, write_plans
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.engine.suite.contract import TaskDetails
@@ -29,19 +27,11 @@ def outline(text: str) -> Outline:
     return Outline(text)
 
 
-def between(text: str, start: str, end: str) -> str:
-    return text[(at := text.index(start)) : text.index(end, at)]
-
-
 def card(text: str, number: int = 1) -> str:
     return between(text, f'<details class="walk" id="walk-{number}">', "application/json")
 
 
-def words_of(html: str) -> str:
-    return re.sub(r"\s+", " ", " ".join(Outline(html).text))
-
-
-def test_every_column_has_its_own_direction_and_best(text: str) -> None:
+def test_columns_of_several_metrics(text: str) -> None:
     table = between(text, 'id="headline-caption"', "</table>")
     assert "Table 1, profile released, decoder toy" in table
     assert re.findall(r'class="turn" title="(.) ', table) == ["↓", "↓", "↑"]
@@ -53,37 +43,32 @@ def test_every_column_has_its_own_direction_and_best(text: str) -> None:
     # The truth and a yardstick that no run stands behind have better numbers, and compete with nobody.
     assert rows == {name: 3 * (name == "planner") for name in rows}
     assert "no direction" not in table
-
-
-def test_columns_of_several_metrics_have_scales_of_their_own(text: str) -> None:
     table = between(text, 'id="headline-caption"', "</table>")
     strayer = re.search(r'class="label">strayer<(.*?)</tr>', table, re.S)
-    assert strayer is not None
     places = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', strayer[1])]
     assert min(places[:2]) > 80
     assert places[2] < 10
 
 
-def test_the_verdict_goes_by_the_headline_and_its_direction(text: str, outline: Outline) -> None:
+def test_the_verdict_goes_by_the_headline_in_the_words_of_the_suite(text: str, outline: Outline) -> None:
     headline = re.search(r"<h1>(.*?)</h1>", text, re.S)
-    assert headline is not None
-    assert headline[1].startswith("planner is first of 4 subjects with overall score 0.")
+    assert headline[1].startswith("planner is first of 3 models with overall score 0.")
     assert "ranks and comparisons on this page go by overall score. Bold is the best" in words_of(text)
     assert "ADE (m) over generated frames" in "".join(outline.text)
     ranks = re.search(r'id="ranking-d">truth: rank [^,]*, 0\.\d+; planner', text)
     assert ranks is not None
+    said = " ".join(" ".join(outline.text[outline.text.index("Skip to the result") :]).split())
+    assert "mean over scenarios" in said
+    assert not re.search("trajector|way back|way out|remember|[Ww]alks|walked", said.split('"use strict"')[0])
 
 
-def test_published_tables_stand_beside_and_none_is_lost(text: str) -> None:
+def test_published_tables_and_counts(text: str) -> None:
     result = between(text, 'id="result"', "</section>")
     assert result.index("Published, other data") < result.index("Table 1 as published") < result.index("Sora 2")
     assert text.count("Table 1 as published") == 1
     by_profile = between(text, "<summary>By profile", "</details>")
     assert "as published" not in by_profile, "a second table of the metric is not the paper's"
     assert "Table 2, explicit" in between(text, 'id="all"', "</section>")
-
-
-def test_counts_are_printed_as_counts(text: str) -> None:
     table = between(text, "What became of the decoded paths", "</table>")
     assert "n = " not in table
     rows = {
@@ -93,12 +78,6 @@ def test_counts_are_printed_as_counts(text: str) -> None:
     assert rows["planner"] == ["2", "0", "0", "0", "0"]
     assert rows["sleeper"] == ["0", "1", "0", "0", "1"]
     assert rows["vague"] == ["0", "0", "0", "2", "0"]
-
-
-def test_the_suite_gives_the_words(outline: Outline) -> None:
-    said = " ".join(" ".join(outline.text[outline.text.index("Skip to the result") :]).split())
-    assert "mean over scenarios" in said
-    assert not re.search("trajector|way back|way out|remember|[Ww]alks|walked", said.split('"use strict"')[0])
 
 
 def test_a_word_that_is_written_nowhere_is_refused(
@@ -128,21 +107,14 @@ def test_the_map_shows_every_path_and_says_who_has_none(text: str) -> None:
     )
     assert re.search(r"Not wholly on the map: strayer \(1\d m from its start\)", card(text))
     spoken = re.search(r'id="walk-1-map-d">(.*?)</desc>', text)
-    assert spoken is not None
     assert re.search(r"sleeper ends 4\.\d+ m from the end of the true path", spoken[1])
 
 
-def test_scores_have_units_and_directions(text: str) -> None:
+def test_words_of_a_card(text: str) -> None:
     scores = words_of(between(card(text), "<caption>Scores of", "</thead>"))
     assert "path/ fde (m) ↓" in scores.replace("path/fde", "path/ fde")
     assert "lower is better" in scores
-
-
-def test_the_card_says_what_was_asked(text: str) -> None:
     assert "“Walk to the &lt;chair&gt; of room 0.”" in card(text)
-
-
-def test_a_reason_is_said_once_for_all_it_holds_for(text: str) -> None:
     assert "Missing: path/ade and path/fde: no scale." in words_of(card(text))
 
 
@@ -160,16 +132,15 @@ def test_diagnostics_are_a_table_of_plain_words(text: str) -> None:
     ]
     assert "the &lt;anchor&gt; was not placed" in table
     vague = re.search(r'class="label">vague<(.*?)</tr>', table, re.S)
-    assert vague is not None
     assert re.findall(r"<td[^>]*>([^<]*)</td>", vague[1]) == [
         "no_scale", "the &lt;anchor&gt; was not placed", "17 of 17", "41.30", "0.830", "–", "no",
     ]  # fmt: skip
 
 
-def test_stills_are_the_frames_that_were_looked_at_truth_first(text: str) -> None:
+def test_stills_and_films_of_a_card(text: str) -> None:
     found = Outline(card(text))
     images = found.all("img")
-    assert len(images) == len(SAYS), "the hidden truth, and all but the subject that is the truth"
+    assert len(images) == len(SAYS), "the hidden truth, and all but the model that is the truth"
     assert (images[0]["alt"] or "").startswith("hidden truth: 9 frames of 40, numbers 0, 4, 9,")
     assert any((i["alt"] or "").startswith("strayer: 9 frames of 20, numbers 0, 2, 4") for i in images)
     for image in images:
@@ -177,9 +148,6 @@ def test_stills_are_the_frames_that_were_looked_at_truth_first(text: str) -> Non
         assert kind == "data:image/webp;base64"
         picture = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)
         assert f"{picture.shape[1]} {picture.shape[0]}" == f"{image['width']} {image['height']}"
-
-
-def test_films_of_any_length_are_shown_in_step_and_said(text: str) -> None:
     data = [json.loads(found) for found in re.findall(r'-data">(.*?)</script>', text)]
     assert [each["length"] for each in data] == [FRAMES] * 2
     assert [curve["name"] for curve in data[0]["curves"]] == ["ADE (m)"]
@@ -188,16 +156,14 @@ def test_films_of_any_length_are_shown_in_step_and_said(text: str) -> None:
     assert "The truth lasts 4.0 s, strayer 2.0 s, vague 6.0 s, still 5.0 s and straight 5.0 s" in said
 
 
-def test_the_page_keeps_its_promises(plan_page: Path, text: str, outline: Outline) -> None:
+def test_pages_are_sound_and_repeat(
+    plan_page: Path, text: str, outline: Outline, plan_runs: Path, tmp_path: Path
+) -> None:
     assert outline.open == []
     assert not re.search(r"(?:src|href)\s*=\s*[\"']?\s*(?:https?:)?//", text)
     assert all(image.get("alt") for image in outline.all("img"))
     ids = [a["id"] for _, a in outline.tags if a.get("id")]
-    assert len(ids) == len(set(ids))
-    assert list(plan_page.parent.iterdir()) == [plan_page]
-
-
-def test_the_same_runs_make_the_same_page(plan_runs: Path, plan_page: Path, tmp_path: Path) -> None:
+    assert (len(ids), list(plan_page.parent.iterdir())) == (len(set(ids)), [plan_page])
     assert write_report([plan_runs], tmp_path).read_bytes() == plan_page.read_bytes()
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import cv2
 import numpy as np
 
@@ -17,7 +15,7 @@ def decoded(data: bytes) -> np.ndarray:
     return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
 
 
-def test_frames_lie_in_order_and_have_their_times() -> None:
+def test_stills_are_spread_evenly_and_have_their_times() -> None:
     (row,), broken = contact_sheet({"a": counting(40)}, {"a": [0, 10, 30]}, budget=50_000)
     assert broken == []
     assert (row.frames, row.times_s, row.looked, row.length) == ((0, 10, 30), (0.0, 1.0, 3.0), 3, 40)
@@ -26,20 +24,11 @@ def test_frames_lie_in_order_and_have_their_times() -> None:
     width = (row.size[0] + GAP_PX) // 3
     seen = [picture[20, k * width + 20].mean() for k in range(3)]
     assert np.abs(np.array(seen) - [0, 50, 150]).max() < 6
-
-
-def test_who_was_not_looked_at_gets_an_even_spread() -> None:
     rows, _ = contact_sheet({"truth": counting(41), "a": counting(41)}, {"a": [0, 1, 2, 3, 4]}, budget=50_000)
     assert [row.frames for row in rows] == [(0, 10, 20, 30, 40), (0, 1, 2, 3, 4)]
-
-
-def test_of_many_frames_a_spread_with_both_ends_is_shown() -> None:
     (row,), _ = contact_sheet({"a": counting(40)}, {"a": list(range(33))}, budget=50_000)
     assert len(row.frames) == MOST
     assert (row.frames[0], row.frames[-1], row.looked) == (0, 32, 33)
-
-
-def test_frames_that_do_not_exist_are_not_asked_for() -> None:
     (row,), _ = contact_sheet({"a": counting(5)}, {"a": [-1, 0, 4, 5, 99]}, budget=50_000)
     assert row.frames == (0, 4)
 
@@ -55,7 +44,7 @@ def test_noise_gets_coarser_instead_of_larger() -> None:
 
 def test_a_film_that_does_not_decode_is_said() -> None:
     class Broken(Clip):
-        def take(self, indices: object) -> object:  # type: ignore[override]
+        def take(self, indices: object) -> object:
             from worldgauge.core.errors import DataError
 
             raise DataError("frame 1 does not decode")

@@ -1,7 +1,5 @@
 """Suites with films of their own: the closed loop's page, its films, and a single one as a file."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -15,8 +13,8 @@ from worldgauge.core.video import Clip
 from worldgauge.report import write_report
 from worldgauge.report.task_cards import PAGE_FILM_BYTES, REPLAY_BYTES, REPLAY_PX, room_for
 from worldgauge.report.task_films import write_replay
-from worldgauge.suites.closedloop.suite import ClosedLoop
 from worldgauge.suites.loopnav.suite import LoopNav
+from worldgauge.suites.worldinworld.suite import ClosedLoop
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +24,7 @@ def loop_text(loop_page: Path) -> str:
 
 def test_the_film_of_a_card_has_a_tile_a_subject_and_no_truth(loop_text: str, loops: Path) -> None:
     tiles = re.findall(r'<span class="label">([^<]+)</span><output>', loop_text)
-    assert tiles == ["oracle", "none"] * 2
-    assert loop_text.count('class="tiles replays"') == 2
+    assert (tiles, loop_text.count('class="tiles replays"')) == (["oracle", "none"] * 2, 2)
     data = json.loads(re.search(r'id="walk-1-data">(.*?)</script>', loop_text, re.S).group(1))
     longest = max(
         sum(
@@ -37,9 +34,7 @@ def test_the_film_of_a_card_has_a_tile_a_subject_and_no_truth(loop_text: str, lo
         for who in ("none", "oracle")
         for n in (0,)
     )
-    assert data["length"] == longest + 1
-    assert data["step"] == 1
-    assert data["tile"][0] == REPLAY_PX
+    assert (data["length"], data["step"], data["tile"][0]) == (longest + 1, 1, REPLAY_PX)
     assert data["trail"] == [], "the walker of the shortest way is not in step with anybody's film"
 
 
@@ -78,10 +73,8 @@ def test_a_record_without_its_trace_costs_only_its_tile(loops: Path, tmp_path: P
 
 def test_few_cards_where_many_subjects_need_room() -> None:
     assert room_for(ClosedLoop(), 3, 24) == PAGE_FILM_BYTES // (3 * REPLAY_BYTES) == 16
-    assert room_for(ClosedLoop(), 9, 24) == 5
-    assert room_for(ClosedLoop(), 9, 2) == 2
-    assert room_for(ClosedLoop(), 1000, 24) == 1
-    assert room_for(LoopNav(), 9, 24) == 24
+    assert (room_for(ClosedLoop(), 9, 24), room_for(ClosedLoop(), 9, 2)) == (5, 2)
+    assert (room_for(ClosedLoop(), 1000, 24), room_for(LoopNav(), 9, 24)) == (1, 24)
 
 
 def test_a_replay_of_what_is_not_there_is_one_line(loops: Path, runs: Path, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A small suite and run folders in the real format, for the tests of the report."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,17 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from report.folders import write_folder
+from report.folders import ToySuite, write_folder
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.store import write_record, write_scores
-from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.contract import Cell, Record, Score, Table, TableRow, Task, TaskContext, TaskView
+from worldgauge.engine.suite.contract import Cell, Record, Score, Table, TableRow, Task, TaskView
 
 FRAMES, SIZE, FPS = 24, (96, 54), 20.0
 METRICS = {"sgcs": 1.0, "ssim": 0.6, "sharpness": 1.0, "psnr": 20.0}
 QUALITY = {
-    # subject: (memory, sharpness)
+    # model: (memory, sharpness)
     "keeper": (0.82, 0.9),
     "dreamer": (0.35, 0.8),
     "truth": (1.0, 1.0),
@@ -33,13 +30,12 @@ QUALITY = {
 SEES = {"truth": ["truth"], "forgetful": ["world"], "drift": ["world"]}
 
 
-class ToyLoop(Suite):
+class ToyLoop(ToySuite):
     """Loops that are made up."""
 
     name = "toyloop"
-    version = 1
-    references = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
-    floor_references = ("freeze", "noise", "mean", "replay", "forgetful")
+    baselines = ("truth", "freeze", "noise", "mean", "replay", "forgetful", "memory", "drift")
+    floor_baselines = ("freeze", "noise", "mean", "replay", "forgetful")
     claim = "redraws the place it has seen"
     vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "trajectory",
@@ -64,18 +60,12 @@ class ToyLoop(Suite):
                     group = {"type": kind, "range": radius, "location": f"plains_{number}"}
                     yield Task("toyloop", name, {"number": number, "source": str(source)}, f"f{number}", group)
 
-    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
-        raise NotImplementedError
-
-    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        raise NotImplementedError
-
     def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: object) -> list[Table]:
         columns = ("ABA 5", "ABA 15", "ABCA 5", "ABCA 15")
         tables = []
         for metric in [m for m in METRICS if any(s.metric == m for theirs in scores.values() for s in theirs)]:
             rows = []
-            for subject, theirs in scores.items():
+            for model, theirs in scores.items():
                 cells = []
                 for column in columns:
                     found = [
@@ -83,7 +73,7 @@ class ToyLoop(Suite):
                     ]
                     values = [s.value for s in found if s.value is not None]
                     cells.append(_cell(values, len(found)))
-                rows.append(TableRow(subject, tuple(cells), kinds[subject]))  # type: ignore[arg-type]
+                rows.append(TableRow(model, tuple(cells), kinds[model]))  # type: ignore[arg-type]
             notes = ("smallest difference this set resolves: 0.08",)
             tables.append(Table(metric, metric.upper(), "1", "higher", columns, tuple(rows), notes))
         return tables
@@ -129,7 +119,7 @@ def scene(seed: str, frames: int, size: tuple[int, int] = SIZE) -> np.ndarray:
 
 def write_run(
     folder: Path,
-    subject: str,
+    model: str,
     *,
     each: int = 2,
     frames: int = FRAMES,
@@ -140,22 +130,22 @@ def write_run(
     seed: int = 0,
     scored: bool = True,
 ) -> Path:
-    """One run folder of `subject`; with `error` its last task failed with it and the one before was skipped.
+    """One run folder of `model`; with `error` its last task failed with it and the one before was skipped.
 
     scored: False leaves records without scores.
     """
     suite = ToyLoop(each, context, frames)
-    rng = np.random.default_rng([seed, *map(ord, subject)])
-    memory, sharp = QUALITY.get(subject, (0.4, 0.7))
+    rng = np.random.default_rng([seed, *map(ord, model)])
+    memory, sharp = QUALITY.get(model, (0.4, 0.7))
     if (frames_seen := context or max_context) is not None:
         memory *= 1 - 0.8 / (1 + frames_seen / 8)
     tasks = [task.id for task in suite.tasks(folder)]
     return write_folder(
         folder,
         suite,
-        subject,
-        lambda place, task: _record(place, task, subject, rng, memory, sharp, frames, films, scored),
-        inputs=SEES.get(subject, []),
+        model,
+        lambda place, task: _record(place, task, model, rng, memory, sharp, frames, films, scored),
+        inputs=SEES.get(model, []),
         identity={"max_context": max_context},
         ends={tasks[-1]: "failed", tasks[-2]: "skipped"} if error else {},
         error=error,
@@ -167,7 +157,7 @@ def write_run(
 def _record(
     place: Path,
     task: Task,
-    subject: str,
+    model: str,
     rng: np.random.Generator,
     memory: float,
     sharp: float,
@@ -178,20 +168,20 @@ def _record(
     if films:
         truth = scene(task.id, frames)
         with Writer(place / "rollout.mp4", fps=FPS, kind="lossless") as out:
-            out.write(truth if subject in ("truth", "keeper") else np.roll(truth, 31, axis=2))
-    write_record(Record(task, subject, place, {}, "rollout.mp4" if films else None), place)
+            out.write(truth if model in ("truth", "keeper") else np.roll(truth, 31, axis=2))
+    write_record(Record(task, model, place, {}, "rollout.mp4" if films else None), place)
     if not scored:
         return
     scores = []
     for metric, top in METRICS.items():
         level = top * (sharp if metric == "sharpness" else memory)
-        still = subject == "truth"
+        still = model == "truth"
         fall = np.linspace(0.1, -0.1, frames) * (0 if still else level)
         series = level + fall + (0.0 if still else 0.05 * level) * rng.standard_normal(frames)
         value = math.inf if still and metric == "psnr" else float(series.mean())
         points = tuple((t, float(v)) for t, v in enumerate(series))[::5]
         scores.append(Score(task.id, metric, value, n=frames, series=points, group=task.group))
-    write_scores(scores, subject, place)
+    write_scores(scores, model, place)
 
 
 def _cell(values: list[float], expected: int) -> Cell:

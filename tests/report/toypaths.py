@@ -1,7 +1,5 @@
 """A small suite of paths seen by two cameras: flags, bars, a paper's tables, tasks without a truth, infinite values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,13 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from report.folders import write_folder
+from report.folders import ToySuite, write_folder
 from report.toybench import scene
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.store import write_record, write_scores
-from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import (
     Better,
     Cell,
@@ -25,14 +22,13 @@ from worldgauge.engine.suite.contract import (
     Table,
     TableRow,
     Task,
-    TaskContext,
     TaskView,
 )
 from worldgauge.engine.suite.scores import make_cell, sort_rows
 
 FPS = 24.0
 ERROR = {
-    # subject: mean squared error of what it draws
+    # model: mean squared error of what it draws
     "oracle": 0.012,
     "walker": 0.055,
     "dreamer": 0.09,
@@ -62,13 +58,12 @@ PAPER: dict[str, Better] = {
 }
 
 
-class ToyPaths(Suite):
+class ToyPaths(ToySuite):
     """Paths that are made up."""
 
     name = "toypaths"
-    version = 1
-    references = ("truth", "late", "freeze", "noise", "mean", "memory", "drift")
-    floor_references = ("freeze", "noise", "mean")
+    baselines = ("truth", "late", "freeze", "noise", "mean", "memory", "drift")
+    floor_baselines = ("freeze", "noise", "mean")
     claim = "redraws what it has seen"
     vocabulary: ClassVar[Mapping[str, str]] = {"task": "clip", "tasks": "clips", "lacks": "cannot remember"}
 
@@ -92,12 +87,6 @@ class ToyPaths(Suite):
                 group = {"test": "mirror", "perspective": perspective, "family": "urban", "path": "wl"}
                 yield Task(self.name, f"{perspective}/mirror/{number}", sample, f"f{number}", group)
 
-    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
-        raise NotImplementedError
-
-    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        raise NotImplementedError
-
     def summarize(
         self,
         scores: Mapping[str, Sequence[Score]],
@@ -109,8 +98,8 @@ class ToyPaths(Suite):
             parts = [[s.value for s in mine if s.group["perspective"] == p] for p in PERSPECTIVES]
             return tuple(make_cell(values, (0.0, math.inf)) for values in (*parts, [s.value for s in mine]))
 
-        def row(subject: str, found: Sequence[Cell], flag: str = "") -> TableRow:
-            return TableRow(subject, tuple(found), kinds[subject], flag)  # type: ignore[arg-type]
+        def row(model: str, found: Sequence[Cell], flag: str = "") -> TableRow:
+            return TableRow(model, tuple(found), kinds[model], flag)  # type: ignore[arg-type]
 
         tables = []
         for metric, title, better in (
@@ -169,42 +158,40 @@ def _paper(perspective: str, error: float, n: int = 2) -> tuple[Cell, ...]:
     return tuple(Cell(round(mean, 4), None, n) for mean in means)
 
 
-def _by_keys(subject: str, place: int) -> Cell:
-    if subject == "mean" and place == 3:
+def _by_keys(model: str, place: int) -> Cell:
+    if model == "mean" and place == 3:
         return Cell(None, None, 0, expected=4)
-    mean = (1 + place % 4) * (ERROR[subject] + 0.01) * 4
-    reach = 9 * mean if (subject, place) == ("dreamer", 2) else 0.2 * mean
+    mean = (1 + place % 4) * (ERROR[model] + 0.01) * 4
+    reach = 9 * mean if (model, place) == ("dreamer", 2) else 0.2 * mean
     return Cell(mean, 0.1, 4, max(mean - reach, 0.0), mean + reach, 4)
 
 
-def write_paths(
-    folder: Path, subject: str, *, each: int = 2, frames: int = 48, size: tuple[int, int] = (96, 54)
-) -> Path:
-    """One run folder of `subject`; its films are shorter or longer than the truth, and of other rates, by its name."""
+def write_paths(folder: Path, model: str, *, each: int = 2, frames: int = 48, size: tuple[int, int] = (96, 54)) -> Path:
+    """One run folder of `model`; its films are shorter or longer than the truth, and of other rates, by its name."""
     suite = ToyPaths(each, frames)
-    rng = np.random.default_rng([*map(ord, subject)])
-    share = {"dreamer": 0.5, "leaky-walker-7b": 1.5}.get(subject, 1.0)
-    fps = 12.0 if subject == "walker" else FPS
+    rng = np.random.default_rng([*map(ord, model)])
+    share = {"dreamer": 0.5, "leaky-walker-7b": 1.5}.get(model, 1.0)
+    fps = 12.0 if model == "walker" else FPS
 
     def answer(place: Path, task: Task) -> None:
         length = suite.length(task.sample["number"]) if task.group["test"] == "memory" else suite.frames
         with Writer(place / "rollout.mp4", fps=fps, kind="lossless") as out:
             drawn = scene(task.id, round(length * share * fps / FPS), size)
-            out.write(drawn if subject == "truth" else np.roll(drawn, 31, axis=2))
-        write_record(Record(task, subject, place, {}, "rollout.mp4"), place)
-        write_scores(list(_scores(task, subject, length, rng)), subject, place)
+            out.write(drawn if model == "truth" else np.roll(drawn, 31, axis=2))
+        write_record(Record(task, model, place, {}, "rollout.mp4"), place)
+        write_scores(list(_scores(task, model, length, rng)), model, place)
 
-    return write_folder(folder, suite, subject, answer, inputs=SEES.get(subject, []))
+    return write_folder(folder, suite, model, answer, inputs=SEES.get(model, []))
 
 
-def _scores(task: Task, subject: str, length: int, rng: np.random.Generator) -> Iterator[Score]:
+def _scores(task: Task, model: str, length: int, rng: np.random.Generator) -> Iterator[Score]:
     if task.group["test"] == "mirror":
-        value = 0.0 if subject == "freeze" else ERROR[subject] / 3
+        value = 0.0 if model == "freeze" else ERROR[model] / 3
         series = tuple((k, value) for k in range(24))
         yield Score(task.id, "consistency", value, better="lower", n=24, series=series, group=task.group)
         return
-    errors = ERROR[subject] * (0.6 + 0.8 * np.linspace(0, 1, length)) * rng.uniform(0.8, 1.2, length)
-    if subject == "late":
+    errors = ERROR[model] * (0.6 + 0.8 * np.linspace(0, 1, length)) * rng.uniform(0.8, 1.2, length)
+    if model == "late":
         errors[:3] = 0.0
     with np.errstate(divide="ignore"):
         decibels = -10 * np.log10(errors)

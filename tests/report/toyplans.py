@@ -1,7 +1,5 @@
 """A small suite whose answers are paths to a target: tables of several metrics, exhibits, films of any length."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,12 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from report.folders import write_folder
+from report.folders import ToySuite, write_folder
 from report.toybench import scene
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.store import write_record, write_scores
-from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import (
     Better,
     Cell,
@@ -24,14 +21,13 @@ from worldgauge.engine.suite.contract import (
     Table,
     TableRow,
     Task,
-    TaskContext,
     TaskDetails,
     TaskView,
 )
 
 HISTORY, FRAMES, FPS = 10, 40, 10.0
 SAYS: dict[str, tuple[float, str, int, float]] = {
-    # subject: (how much of the way it turns the right way, status, frames, fps)
+    # model: (how much of the way it turns the right way, status, frames, fps)
     "planner": (0.9, "ok", 40, 10.0),
     "strayer": (-6.0, "partial", 20, 10.0),
     "sleeper": (0.0, "stationary", 40, 10.0),
@@ -54,9 +50,9 @@ def true_path(number: int) -> np.ndarray:
     return np.stack([aside, ahead], 1)
 
 
-def planned(subject: str, number: int) -> np.ndarray | None:
+def planned(model: str, number: int) -> np.ndarray | None:
     """(9, 2) metres; None of who has no scale."""
-    share, status, _, _ = SAYS[subject]
+    share, status, _, _ = SAYS[model]
     if status == "no_scale":
         return None
     way = true_path(number)[HISTORY:][:: FRAMES // 8][:9]
@@ -65,12 +61,11 @@ def planned(subject: str, number: int) -> np.ndarray | None:
     return np.stack([way[:, 0] * share, way[:, 1] * (1 if share > 0 else 3.0)], 1)
 
 
-class ToyPlans(Suite):
+class ToyPlans(ToySuite):
     """Ways to a target that are made up."""
 
     name = "toyplans"
-    version = 1
-    references = ("truth", "still", "straight")
+    baselines = ("truth", "still", "straight")
     vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "scenario",
         "tasks": "scenarios",
@@ -91,12 +86,6 @@ class ToyPlans(Suite):
             group = {"label": ("explicit", "implicit")[number % 2], "category": "chair", "location": f"room {number}"}
             yield Task("toyplans", f"room_{number}_segment_050_300", {"number": number}, f"f{number}", group)
 
-    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
-        raise NotImplementedError
-
-    def score(self, record: Record, task_context: TaskContext) -> list[Score]:
-        raise NotImplementedError
-
     def summarize(
         self,
         scores: Mapping[str, Sequence[Score]],
@@ -104,15 +93,13 @@ class ToyPlans(Suite):
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
         rows, counts = [], []
-        for subject, own in scores.items():
+        for model, own in scores.items():
             values = [[s.value for s in own if s.metric == metric and s.value is not None] for metric in METRICS]
-            rows.append(TableRow(subject, tuple(_cell(each, self.each) for each in values), kinds[subject]))  # type: ignore[arg-type]
-            ended = [s.facts["status"] for s in own if s.metric == "path/overall"] + ["failed"] * len(failed[subject])
+            rows.append(TableRow(model, tuple(_cell(each, self.each) for each in values), kinds[model]))  # type: ignore[arg-type]
+            ended = [s.facts["status"] for s in own if s.metric == "path/overall"] + ["failed"] * len(failed[model])
             cells = tuple(Cell(float(ended.count(status)), None, self.each) for status in STATUSES)
-            counts.append(TableRow(subject, cells, kinds[subject]))  # type: ignore[arg-type]
-        rows.append(
-            TableRow("true path itself", (Cell(0.0, 0.0, 2), Cell(0.0, 0.0, 2), Cell(0.9, 0.0, 2)), "reference")
-        )
+            counts.append(TableRow(model, cells, kinds[model]))  # type: ignore[arg-type]
+        rows.append(TableRow("true path itself", (Cell(0.0, 0.0, 2), Cell(0.0, 0.0, 2), Cell(0.9, 0.0, 2)), "baseline"))
         return [
             Table(
                 "path/overall",
@@ -181,27 +168,27 @@ STATUSES = ("ok", "stationary", "partial", "no_scale", "failed")
 
 
 def write_plans(
-    folder: Path, subject: str, *, each: int = 2, size: tuple[int, int] = (96, 54), fail: bool = False
+    folder: Path, model: str, *, each: int = 2, size: tuple[int, int] = (96, 54), fail: bool = False
 ) -> Path:
-    """One run folder of `subject`; with `fail` its last task failed."""
+    """One run folder of `model`; with `fail` its last task failed."""
     suite = ToyPlans(each)
-    _, status, frames, fps = SAYS[subject]
+    _, status, frames, fps = SAYS[model]
 
     def answer(place: Path, task: Task) -> None:
         with Writer(place / "rollout.mp4", fps=fps, kind="lossless") as out:
-            out.write(np.roll(scene(task.id, frames, size), 0 if subject == "truth" else 31, axis=2))
-        write_record(Record(task, subject, place, {}, "rollout.mp4"), place)
-        write_scores(_scores(task, subject, status), subject, place)
+            out.write(np.roll(scene(task.id, frames, size), 0 if model == "truth" else 31, axis=2))
+        write_record(Record(task, model, place, {}, "rollout.mp4"), place)
+        write_scores(_scores(task, model, status), model, place)
 
     last = list(suite.tasks(folder))[-1].id
     ends = {last: "failed"} if fail else {}
-    inputs = ["truth"] if subject == "truth" else []
-    return write_folder(folder, suite, subject, answer, inputs=inputs, ends=ends, error="it broke")
+    inputs = ["truth"] if model == "truth" else []
+    return write_folder(folder, suite, model, answer, inputs=inputs, ends=ends, error="it broke")
 
 
-def _scores(task: Task, subject: str, status: str) -> list[Score]:
+def _scores(task: Task, model: str, status: str) -> list[Score]:
     number = task.sample["number"]
-    path = planned(subject, number)
+    path = planned(model, number)
     if path is None:
         reason = "no scale"
         scores = [

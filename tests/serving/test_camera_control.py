@@ -38,7 +38,7 @@ LEFT = [[0, 0, -1], [0, 1, 0], [1, 0, 0]]
 """Turned left by 90 degrees, what is right is where ahead was, and ahead is where left was."""
 
 
-def test_two_metres_ahead_and_a_turn_to_the_left_worked_by_hand() -> None:
+def test_conventions_by_hand_and_by_linear_algebra() -> None:
     request = asked(AHEAD_THEN_LEFT)
     poses = camera_control(request).poses
     np.testing.assert_allclose(poses[0], np.eye(4), atol=1e-12)
@@ -50,9 +50,6 @@ def test_two_metres_ahead_and_a_turn_to_the_left_worked_by_hand() -> None:
     drawn = camera_control(request, "opengl_c2w").poses
     np.testing.assert_allclose(drawn[1, :3, 3], [0, 0, -2], atol=1e-12)
     np.testing.assert_allclose(drawn[2, :3, :3], [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], atol=1e-12)
-
-
-def test_conventions_agree_with_the_inverse_of_linear_algebra() -> None:
     whole = path(7)
     request = asked(whole)
     np.testing.assert_array_equal(camera_control(request, relative=False).poses, whole)
@@ -76,7 +73,7 @@ def test_a_relative_path_is_the_same_wherever_the_world_begins(convention: str) 
     assert pose_fault(one) is None
 
 
-def test_scale_is_units_a_metre_or_makes_the_farthest_one() -> None:
+def test_scales_and_poses_of_any_path() -> None:
     request = asked(path(5))
     metres = camera_control(request).poses
     np.testing.assert_allclose(camera_control(request, scale=0.5).poses[:, :3, 3], metres[:, :3, 3] / 2)
@@ -88,21 +85,21 @@ def test_scale_is_units_a_metre_or_makes_the_farthest_one() -> None:
     assert np.linalg.norm(far - far[0], axis=1).max() == pytest.approx(1.0)
     still = asked(np.tile(path(1), (4, 1, 1)))
     np.testing.assert_allclose(camera_control(still, scale="largest").poses, np.tile(np.eye(4), (4, 1, 1)), atol=1e-12)
+    assert pose_fault(path(50)) is None
+    assert pose_fault(path(50).astype(np.float32)) is None
+    assert pose_fault(path(2)[:0]) is None
+    assert "shape (n, 4, 4), not (3, 4)" in str(pose_fault(np.eye(4)[:3]))
 
 
-def test_the_poses_of_what_is_shown_come_first() -> None:
+def test_context_poses_and_intrinsics_of_the_size() -> None:
     request = asked(path(5))
-    whole = np.concatenate([request.context.poses, request.poses])  # type: ignore[list-item]
+    whole = np.concatenate([request.context.poses, request.poses])
     for shown in (0, 1, 4):
         given = camera_control(request, relative=False, shown=shown)
         np.testing.assert_array_equal(given.poses, whole[4 - shown :])
         assert given.intrinsics.shape == (4 + shown, 4)
-    assert request.poses is not None
     request.poses.setflags(write=False)
     camera_control(request, scale=3.0)  # and the question stays as it is
-
-
-def test_intrinsics_are_for_the_size_that_is_asked_for() -> None:
     camera = Camera.from_horizontal_fov(640, 360, 90)
     np.testing.assert_allclose(intrinsics_of(camera), [320, 320, 320, 180])
     np.testing.assert_allclose(intrinsics_of(camera, (832, 480)), [416, 320 * 480 / 360, 416, 240])
@@ -121,12 +118,11 @@ def test_what_cannot_be_meant_is_refused() -> None:
         ("5 frames of a context of 4", {"shown": 5}),
     ):
         with pytest.raises(ValueError, match=words):
-            camera_control(request, **given)  # type: ignore[arg-type]
+            camera_control(request, **given)
     with pytest.raises(NotApplicable, match="not known"):
         camera_control(replace(request, poses=None))
     with pytest.raises(NotApplicable, match="no focal length"):
         camera_control(replace(request, context=replace(request.context, camera=Panorama(64, 32))))
-    assert request.poses is not None
     with pytest.raises(ValueError, match="pose 2 is no rotation with a place"):
         camera_control(replace(request, poses=np.stack([request.poses[0], 2 * request.poses[1]])))
 
@@ -145,14 +141,7 @@ def test_what_is_no_pose_is_said(fault: NDArray[np.float64], words: str) -> None
     assert words in str(pose_fault(np.stack([np.eye(4), fault])))
 
 
-def test_poses_of_any_path_are_poses_and_other_shapes_are_not() -> None:
-    assert pose_fault(path(50)) is None
-    assert pose_fault(path(50).astype(np.float32)) is None
-    assert pose_fault(path(2)[:0]) is None
-    assert "shape (n, 4, 4), not (3, 4)" in str(pose_fault(np.eye(4)[:3]))
-
-
-def test_the_ray_of_the_centre_worked_by_hand() -> None:
+def test_rays_by_hand_and_along_a_ray() -> None:
     poses = np.stack([np.eye(4), np.eye(4)])
     poses[1, :3, 3] = (1.0, 0.0, 0.0)
     rays = pluecker_rays(poses, (10.0, 10.0, 1.5, 0.5), (3, 1))
@@ -160,6 +149,15 @@ def test_the_ray_of_the_centre_worked_by_hand() -> None:
     np.testing.assert_allclose(rays[0, 0, 1], [0, 0, 0, 0, 0, 1], atol=1e-7)
     np.testing.assert_allclose(rays[1, 0, 1], [0, -1, 0, 0, 0, 1], atol=1e-7)  # (1, 0, 0) x (0, 0, 1)
     np.testing.assert_allclose(rays[0, 0, 2, 3:], np.array([0.1, 0, 1]) / np.sqrt(1.01), atol=1e-7)
+    pose = path(1)
+    along = pose.copy()
+    intrinsics, size = (5.0, 5.0, 1.5, 1.5), (3, 3)
+    along[0, :3, 3] += 2.5 * pose[0, :3, 2]
+    one, other = (pluecker_rays(each, intrinsics, size)[0, 1, 1] for each in (pose, along))
+    np.testing.assert_allclose(one, other, atol=1e-5)
+    with pytest.raises(ValueError, match="pose 0 is no rotation"):
+        pluecker_rays(2 * pose, intrinsics, size)
+    assert pluecker_rays(pose[:0], intrinsics, size).shape == (0, 3, 3, 6)
 
 
 def test_points_of_a_ray_project_to_its_pixel_and_give_its_moment() -> None:
@@ -175,15 +173,3 @@ def test_points_of_a_ray_project_to_its_pixel_and_give_its_moment() -> None:
             at = (camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy)
             np.testing.assert_allclose(at, (u + 0.5, v + 0.5), atol=1e-4)
             np.testing.assert_allclose(np.cross(point, ahead[n, v, u]), moment[n, v, u], atol=1e-4)
-
-
-def test_a_camera_that_moves_along_a_ray_keeps_it() -> None:
-    pose = path(1)
-    along = pose.copy()
-    intrinsics, size = (5.0, 5.0, 1.5, 1.5), (3, 3)
-    along[0, :3, 3] += 2.5 * pose[0, :3, 2]
-    one, other = (pluecker_rays(each, intrinsics, size)[0, 1, 1] for each in (pose, along))
-    np.testing.assert_allclose(one, other, atol=1e-5)
-    with pytest.raises(ValueError, match="pose 0 is no rotation"):
-        pluecker_rays(2 * pose, intrinsics, size)
-    assert pluecker_rays(pose[:0], intrinsics, size).shape == (0, 3, 3, 6)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from support.served import MODELS, PYTHON, question
-from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.errors import ModelError, UsageError, WorldgaugeError
 from worldgauge.core.model import checked_rollout
-from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.serving import RemoteModel, open_model
 
 
@@ -48,7 +48,7 @@ def liar(request: pytest.FixtureRequest) -> Iterator[RemoteModel]:
     ],
 )
 def test_a_hello_that_cannot_be_meant(how: str, words: str) -> None:
-    with pytest.raises(SubjectError, match=words) as caught:
+    with pytest.raises(ModelError, match=words) as caught:
         open_model(text_of(how))
     text = str(caught.value)
     assert "client_lies.py" in text, "the server is named"
@@ -90,10 +90,10 @@ def test_a_hello_that_cannot_be_meant(how: str, words: str) -> None:
 def test_an_answer_that_was_not_asked_for(liar: RemoteModel, words: str) -> None:
     liar.deadline_s = 0.5
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(SubjectError, match=words) as caught:
+    with pytest.raises(ModelError, match=words) as caught:
         list(checked_rollout(liar, question()))
     assert len(str(caught.value)) < 11_000
-    with pytest.raises(SubjectError):
+    with pytest.raises(ModelError):
         list(checked_rollout(liar, question()))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "kB: nothing was made room for"
 
@@ -107,19 +107,19 @@ def test_an_answer_that_was_not_asked_for(liar: RemoteModel, words: str) -> None
     ],
 )
 def test_a_name_cannot_leave_the_run_folder(how: str, label: str) -> None:
-    subject = resolve_subject(text_of(how))
-    assert isinstance(subject.model, RemoteModel)
-    subject.model.close()
-    assert subject.label.startswith(label)
-    assert Path("runs", subject.label).resolve().parent == Path("runs").resolve()
-    assert len(subject.label) <= 200
+    model = resolve_model(text_of(how))
+    assert isinstance(model.model, RemoteModel)
+    model.model.close()
+    assert model.label.startswith(label)
+    assert Path("runs", model.label).resolve().parent == Path("runs").resolve()
+    assert len(model.label) <= 200
 
 
 @pytest.mark.parametrize("how", ["nothing to show", "empty name"])
 def test_a_name_without_a_letter_is_refused(how: str) -> None:
     with pytest.raises(WorldgaugeError, match="holds no letter or digit") as caught:
-        resolve_subject(text_of(how))
-    assert isinstance(caught.value, (UsageError, SubjectError))
+        resolve_model(text_of(how))
+    assert isinstance(caught.value, (UsageError, ModelError))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_stream_without_end_is_bounded_over_pipes_too(how: str, words: str) ->
     model = open_model("pipe:" + text_of(how).removeprefix("cmd:"))
     try:
         model.deadline_s = 0.5
-        with pytest.raises(SubjectError, match=words):
+        with pytest.raises(ModelError, match=words):
             list(checked_rollout(model, question()))
     finally:
         model.close()

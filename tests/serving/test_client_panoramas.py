@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from support.served import MODELS, PYTHON, http_server
-from worldgauge.core.errors import SubjectError
+from worldgauge.core.errors import ModelError
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_batch, checked_rollout
 from worldgauge.core.panorama import rolled
-from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.serving import RemoteModel, messages, open_model
-from worldgauge.suites.closedloop.trial_questions import StepQuestions
+from worldgauge.suites.worldinworld.trial_questions import StepQuestions
 
 FILE = MODELS / "panoramas.py"
 Open = Callable[..., RemoteModel]
@@ -40,9 +40,8 @@ def question(model: Any, seed: int = 1, horizon: int = 3, start: int = 60) -> Ro
 
 @pytest.mark.parametrize("scheme", ["cmd", "pipe"])
 def test_a_served_panorama_is_the_one_of_this_process(serve: Open, scheme: str) -> None:
-    there, here = serve("Around?depth=true", scheme), resolve_subject(f"{FILE}:Around?depth=true").model
-    assert there.spec == here.spec
-    assert there.spec.view == "panorama"
+    there, here = serve("Around?depth=true", scheme), resolve_model(f"{FILE}:Around?depth=true").model
+    assert (there.spec, there.spec.view) == (here.spec, "panorama")
     asked = question(there)
     frames = np.concatenate(list(checked_rollout(there, asked)))
     seen = asked.context.clip[0].copy()
@@ -59,7 +58,7 @@ def test_a_batch_is_one_message(serve: Open, name: str, capfd: pytest.CaptureFix
     asked = [question(there, seed, horizon, start) for seed, horizon, start in ((1, 3, 60), (2, 1, 61), (3, 5, 90))]
     sent: list[int] = []
     ask = there._ask
-    there._ask = lambda requests: sent.append(len(requests)) or ask(requests)  # type: ignore[func-returns-value, method-assign]
+    there._ask = lambda requests: sent.append(len(requests)) or ask(requests)
     for one, frames in zip(asked, checked_batch(there, asked), strict=True):
         np.testing.assert_array_equal(frames, np.concatenate(list(ask_here(one))))
     assert sent == [3]
@@ -68,7 +67,7 @@ def test_a_batch_is_one_message(serve: Open, name: str, capfd: pytest.CaptureFix
 
 
 def ask_here(request: RolloutRequest) -> Iterator[np.ndarray]:
-    return iter(checked_rollout(resolve_subject(f"{FILE}:Around").model, request))
+    return iter(checked_rollout(resolve_model(f"{FILE}:Around").model, request))
 
 
 def test_a_batch_over_http(serve: Open) -> None:
@@ -84,11 +83,11 @@ def test_an_error_says_of_which_request(serve: Open) -> None:
     there = serve("Around")
     asked = [question(there, seed) for seed in (1, 13, 2)]
     words = r"model 'around' raised ValueError at frame 0: out of luck \(request 2 of a batch of 3\)"
-    with pytest.raises(SubjectError, match=words):
+    with pytest.raises(ModelError, match=words):
         checked_batch(there, asked)
     assert len(checked_batch(there, asked[:1])) == 1, "it can be asked on"
     together = serve("AroundTogether")
-    with pytest.raises(SubjectError, match=r"out of luck$"):
+    with pytest.raises(ModelError, match=r"out of luck$"):
         checked_batch(together, asked)
 
 

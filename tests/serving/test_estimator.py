@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from support.served import MODELS, PYTHON, command, http_server, is_alive, question, wait_until
-from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.errors import LostError, ModelError, NotApplicableError, UsageError
 from worldgauge.serving import RemoteEstimator, open_estimator, open_model
 from worldgauge.serving.process import ProcessChannel
-from worldgauge.serving.remote import EstimateError, Expected
+from worldgauge.serving.remote_model import EstimateError, Expected
 from worldgauge_serve import VERSION, read_message, write_message
 
 FRAMES = {"frames": np.arange(3 * 4 * 5 * 3, dtype=np.uint8).reshape(3, 4, 5, 3)}
@@ -57,15 +57,15 @@ def test_the_same_answer_over_every_transport(scheme: str, opened: Opener) -> No
 
 
 def test_what_is_served_is_told_from_what_is_wanted() -> None:
-    with pytest.raises(SubjectError, match="serves 'estimator', not 'model'; name it where a decoder is asked for"):
+    with pytest.raises(ModelError, match="serves 'estimator', not 'model'; name it where a decoder is asked for"):
         open_model(served("Sums"))
-    with pytest.raises(SubjectError, match="serves 'model', not 'estimator'; give it as --model"):
+    with pytest.raises(ModelError, match="serves 'model', not 'estimator'; give it as --model"):
         open_estimator(f"cmd:{command('Fade')}")
-    with pytest.raises(SubjectError, match="serves 'model', not 'estimator'"):
+    with pytest.raises(ModelError, match="serves 'model', not 'estimator'"):
         open_estimator(lying("a model"))
-    with pytest.raises(SubjectError, match="serves 'a toaster', not 'estimator'"):
+    with pytest.raises(ModelError, match="serves 'a toaster', not 'estimator'"):
         open_estimator(lying("something else"))
-    with pytest.raises(SubjectError, match=r"estimator 'NoSpec' has no 'spec'; write self.spec = EstimatorSpec"):
+    with pytest.raises(ModelError, match=r"estimator 'NoSpec' has no 'spec'; write self.spec = EstimatorSpec"):
         open_estimator(served("NoSpec"))
 
 
@@ -73,7 +73,6 @@ def test_a_server_asked_for_what_it_does_not_do_says_so() -> None:
     def answer_of(text: str, asked: dict[str, Any]) -> Any:
         with closing(ProcessChannel(text.removeprefix("cmd:"), pipes=False, who="it")) as channel:
             channel.connect()
-            assert channel._child is not None
             line = channel._child.line
             line.allow(20)
             write_message(line.send, {"id": "q", "version": VERSION, **asked})
@@ -132,7 +131,7 @@ def test_the_trace_of_its_own_code_comes_with_it(opened: Opener) -> None:
 )
 def test_an_answer_that_does_not_fit(how: str, words: str, opened: Opener) -> None:
     remote = opened(served(f"Odd?how={how.replace(' ', '+')}"))
-    with pytest.raises(SubjectError, match=words) as caught:
+    with pytest.raises(ModelError, match=words) as caught:
         remote.estimate(FRAMES, {}, POSES)
     assert not isinstance(caught.value, (EstimateError, LostError))
 
@@ -154,7 +153,7 @@ def test_an_answer_that_does_not_fit(how: str, words: str, opened: Opener) -> No
 def test_lies_are_found_before_anything_is_made_room_for(how: str, words: str, opened: Opener) -> None:
     remote = opened(lying(how))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(SubjectError, match=words) as caught:
+    with pytest.raises(ModelError, match=words) as caught:
         remote.estimate(FRAMES, {}, POSES)
     assert not isinstance(caught.value, (EstimateError, LostError))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000, "kB"
@@ -164,13 +163,13 @@ def test_free_sides_have_a_limit(opened: Opener) -> None:
     free = {"poses": Expected(((None, 4, 4),))}
     remote = opened(served("Odd?how=too+many"))
     assert remote.estimate(FRAMES, {}, free).arrays["poses"].shape == (4000, 4, 4)
-    with pytest.raises(SubjectError, match="answers with 512000 bytes; the limit is 511999"):
+    with pytest.raises(ModelError, match="answers with 512000 bytes; the limit is 511999"):
         remote.estimate(FRAMES, {}, free, max_bytes=511_999)
 
 
 @pytest.mark.parametrize("how", ["odd kind", "odd layout", "more fields", "settings of a list"])
 def test_a_hello_that_cannot_be_meant(how: str) -> None:
-    with pytest.raises(SubjectError, match=r"estimator_lies\.py") as caught:
+    with pytest.raises(ModelError, match=r"estimator_lies\.py") as caught:
         open_estimator(lying(how))
     assert str(caught.value).isprintable()
 
@@ -205,12 +204,9 @@ def test_one_that_hangs_is_ended_at_the_deadline(text: str, opened: Opener) -> N
     wait_until(lambda: not is_alive(pid))
 
 
-def test_not_applicable(opened: Opener) -> None:
+def test_requests_that_do_not_apply_or_cannot_be_sent(opened: Opener) -> None:
     with pytest.raises(NotApplicableError, match="too dark"):
         opened(served("Odd?how=not+applicable")).estimate(FRAMES, {}, POSES)
-
-
-def test_what_cannot_be_sent_is_refused_here(opened: Opener) -> None:
     remote = opened(served("Sums"))
     with pytest.raises(UsageError, match="cannot be sent this: array 'a' is float16"):
         remote.estimate({"a": np.zeros(2, np.float16)}, {}, SUM)
@@ -219,16 +215,17 @@ def test_what_cannot_be_sent_is_refused_here(opened: Opener) -> None:
     assert remote.estimate({"a": np.ones(2)}, {}, SUM).arrays["sum"] == 2
 
 
-def test_what_is_no_address_is_told() -> None:
+def test_addresses_that_are_none_and_models_beside_estimators() -> None:
     with pytest.raises(UsageError, match="estimator 'sums': served ones are named cmd:, pipe:"):
         open_estimator("sums")
+    with closing(open_model(f"cmd:{command('Fade')}")) as model:
+        assert len(np.concatenate(list(model.rollout(question())))) == 6
 
 
 def test_a_cancelled_question_ends_as_cancelled_and_the_next_is_answered() -> None:
     channel = ProcessChannel(served("Odd?how=slow").removeprefix("cmd:"), pipes=False, who="it")
     with closing(channel):
         channel.connect()
-        assert channel._child is not None
         line = channel._child.line
         line.allow(20)
         for name in ("q1", "q2"):
@@ -240,8 +237,3 @@ def test_a_cancelled_question_ends_as_cancelled_and_the_next_is_answered() -> No
         ("estimated", None, "q2"),
     ]
     assert said[1][1]["poses"].shape == (4, 4, 4)
-
-
-def test_models_are_asked_as_before() -> None:
-    with closing(open_model(f"cmd:{command('Fade')}")) as model:
-        assert len(np.concatenate(list(model.rollout(question())))) == 6

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from support.served import MODELS, Server, http_server, question, wait_until
-from worldgauge.core.errors import LostError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.errors import LostError, ModelError, NotApplicableError, UsageError
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout
-from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.serving import RemoteModel, open_model
 from worldgauge.serving.http_channel import Replicas
 
@@ -45,7 +45,7 @@ def opened(stack: ExitStack, *servers: str | Server, patience_s: float = 0.5) ->
 
 def test_a_server_draws_what_the_class_draws_here(stack: ExitStack) -> None:
     server = stack.enter_context(http_server("Fade?gain=0.8"))
-    there, here = open_model(server.url + "/"), resolve_subject(f"{MODELS / 'client_models.py'}:Fade?gain=0.8").model
+    there, here = open_model(server.url + "/"), resolve_model(f"{MODELS / 'client_models.py'}:Fade?gain=0.8").model
     assert there.spec == here.spec
     for seed in (1, 2):
         assert np.array_equal(frames_of(there, question(7, seed=seed)), frames_of(here, question(7, seed=seed)))
@@ -60,21 +60,18 @@ def test_a_server_draws_what_the_class_draws_here(stack: ExitStack) -> None:
 def test_errors_read_as_in_this_process(how: str, stack: ExitStack) -> None:
     there = opened(stack, stack.enter_context(http_server(f"Faulty?how={how}")))
     texts = []
-    for model in (resolve_subject(f"{MODELS / 'client_models.py'}:Faulty?how={how}").model, there, there):
-        with pytest.raises(SubjectError) as caught:
+    for model in (resolve_model(f"{MODELS / 'client_models.py'}:Faulty?how={how}").model, there, there):
+        with pytest.raises(ModelError) as caught:
             frames_of(model, question())
         texts.append(str(caught.value))
     assert texts[0] == texts[1] == texts[2]
 
 
-def test_a_server_that_takes_less_says_so(stack: ExitStack) -> None:
+def test_limits_and_skips_of_a_server(stack: ExitStack) -> None:
     there = opened(stack, stack.enter_context(http_server("Fade", "--max-mb", "1")))
-    with pytest.raises(SubjectError, match=r"refuses: a message of \d+ bytes; the limit is 1048576"):
+    with pytest.raises(ModelError, match=r"refuses: a message of \d+ bytes; the limit is 1048576"):
         frames_of(there, question(1, (640, 480)))
     assert len(frames_of(there, question())) == 6
-
-
-def test_what_does_not_apply_is_a_skip(stack: ExitStack) -> None:
     there = opened(stack, stack.enter_context(http_server("Faulty?how=inapplicable")))
     with pytest.raises(NotApplicableError, match=r"^needs a longer context$"):
         frames_of(there, question())
@@ -87,14 +84,14 @@ def test_a_token_is_sent_and_never_told(stack: ExitStack, monkeypatch: pytest.Mo
         ("other", "does not take the token"),
     ):
         monkeypatch.setenv("WORLDGAUGE_TOKEN", given)
-        with pytest.raises(SubjectError, match=words) as caught:
+        with pytest.raises(ModelError, match=words) as caught:
             open_model(server.url)
         assert "s3cret" not in str(caught.value)
     monkeypatch.setenv("WORLDGAUGE_TOKEN", "s3cret")
     model = opened(stack, server)
     assert len(frames_of(model, question())) == 6
     server.kill()
-    with pytest.raises(SubjectError) as caught:
+    with pytest.raises(ModelError) as caught:
         frames_of(model, question())
     assert "s3cret" not in str(caught.value)
 
@@ -222,9 +219,9 @@ def test_what_is_no_server_of_ours(info: Any, words: str | None, stack: ExitStac
     liar = stack.enter_context(Liar(info))
     if words is None:
         with pytest.raises(UsageError, match="holds no letter or digit"):
-            resolve_subject(liar.url)
+            resolve_model(liar.url)
         return
-    with pytest.raises(SubjectError, match=words) as caught:
+    with pytest.raises(ModelError, match=words) as caught:
         open_model(liar.url)
     assert liar.url in str(caught.value)
     assert str(caught.value).isprintable()
@@ -241,7 +238,7 @@ def test_no_http_at_all(stack: ExitStack) -> None:
             line.sendall(b"SSH-2.0-OpenSSH_9.6\r\n" * 3)
 
     threading.Thread(target=answer, daemon=True).start()
-    with pytest.raises(SubjectError, match="is no worldgauge server"):
+    with pytest.raises(ModelError, match="is no worldgauge server"):
         open_model(f"http://127.0.0.1:{listener.getsockname()[1]}")
 
 
@@ -312,7 +309,7 @@ def test_an_answer_that_was_not_asked_for(how: str, words: str, stack: ExitStack
     liar = stack.enter_context(Liar(post=post))
     model = opened(stack, liar.url)
     model.deadline_s = 0.5
-    with pytest.raises(SubjectError, match=words) as caught:
+    with pytest.raises(ModelError, match=words) as caught:
         frames_of(model, question())
     assert not isinstance(caught.value, LostError)
     if how in ("wrong id", "endless", "dribble"):
@@ -343,9 +340,7 @@ def test_a_connection_lost_before_a_frame_is_asked_again_by_the_same_name(stack:
         handler.wfile.write(b"0\r\n\r\n")
 
     model = opened(stack, stack.enter_context(Liar(post=post)).url)
-    assert len(frames_of(model, question())) == 6
-    assert len(names) == 3
-    assert len(set(names)) == 1
+    assert (len(frames_of(model, question())), len(names), len(set(names))) == (6, 3, 1)
     frames_of(model, question())
     assert names[3] != names[2], "another question has another name"
 
@@ -375,13 +370,16 @@ def test_a_server_that_comes_back_is_asked_again(stack: ExitStack) -> None:
     back.join()
 
 
-def test_another_model_in_its_place_is_refused(stack: ExitStack) -> None:
+def test_another_model_is_refused_in_place_or_as_a_replica(stack: ExitStack) -> None:
     server = stack.enter_context(http_server("Fade"))
     model = opened(stack, server, patience_s=60)
     server.kill()
     stack.enter_context(http_server("Fade?gain=0.5", port=server.port))
-    with pytest.raises(SubjectError, match=r"serves another model than .* did: its spec differs"):
+    with pytest.raises(ModelError, match=r"serves another model than .* did: its spec differs"):
         frames_of(model, question())
+    a, b = stack.enter_context(http_server("Fade")), stack.enter_context(http_server("Fade?gain=0.5"))
+    with pytest.raises(ModelError, match=f"{b.url} serves another model than {a.url} did: its spec differs"):
+        opened(stack, a, b)
 
 
 def test_a_rollout_can_be_left_early(stack: ExitStack) -> None:
@@ -398,15 +396,9 @@ def test_a_silent_server_is_left(stack: ExitStack, tmp_path: Path) -> None:
     model = opened(stack, stack.enter_context(http_server(f"Faulty?how=waits&log={tmp_path}")))
     model.deadline_s = 0.5
     taken = []
-    with pytest.raises(SubjectError, match=r"timed out after 0\.5 s without a frame"):
+    with pytest.raises(ModelError, match=r"timed out after 0\.5 s without a frame"):
         taken.extend(checked_rollout(model, question()))
     assert len(taken) == 2
-
-
-def test_replicas_must_be_one_model(stack: ExitStack) -> None:
-    a, b = stack.enter_context(http_server("Fade")), stack.enter_context(http_server("Fade?gain=0.5"))
-    with pytest.raises(SubjectError, match=f"{b.url} serves another model than {a.url} did: its spec differs"):
-        opened(stack, a, b)
 
 
 def test_a_question_goes_to_the_replica_that_is_free(stack: ExitStack, tmp_path: Path) -> None:
@@ -446,7 +438,7 @@ def test_standing_in_a_line_that_moves_is_no_silence(stack: ExitStack, replicas:
     waits: list[int] = []
     for number, asker in enumerate(askers):
         asker.deadline_s = 1.2  # an answer takes 0.6 s, so the last one stands in line for 2.4 s
-        asker.on_wait = lambda number=number: waits.append(number)  # type: ignore[misc]
+        asker.on_wait = lambda number=number: waits.append(number)
     answers: dict[int, np.ndarray] = {}
     threads = [
         threading.Thread(target=lambda n=number, m=asker: answers.update({n: frames_of(m, question(seed=n))}))
@@ -472,7 +464,7 @@ def test_a_line_that_does_not_move_is_left(stack: ExitStack, tmp_path: Path, rep
     late = opened(stack, *servers)
     late.deadline_s = 0.5
     words = r"timed out after 0\.5 s" if replicas == 1 else r"busy with others for 0\.5 s"
-    with pytest.raises(SubjectError, match=words):
+    with pytest.raises(ModelError, match=words):
         frames_of(late, question())
 
 
@@ -484,7 +476,7 @@ def test_whoever_hangs_up_leaves_the_line(stack: ExitStack, tmp_path: Path) -> N
     wait_until((tmp_path / "pid").exists)
     late = opened(stack, server)
     late.deadline_s = 0.5
-    with pytest.raises(SubjectError, match="timed out"):
+    with pytest.raises(ModelError, match="timed out"):
         frames_of(late, question())
     wait_until(lambda: json.load(urlopen(server.url + "/v1/health"))["waiting"] == 0)
     (tmp_path / "go").write_text("")
@@ -501,7 +493,7 @@ def test_a_replica_that_is_down_is_left_out_and_taken_back(stack: ExitStack, cap
     a.kill()
     assert np.array_equal(frames_of(model, question()), expected)
     again.kill()
-    with pytest.raises(SubjectError) as caught:
+    with pytest.raises(ModelError) as caught:
         frames_of(model, question())
     assert f"{a.url}: Connection refused" in str(caught.value)
     assert f"{b.url}: " in str(caught.value)
@@ -510,7 +502,7 @@ def test_a_replica_that_is_down_is_left_out_and_taken_back(stack: ExitStack, cap
 def test_all_down_from_the_start_is_said_at_once(stack: ExitStack) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    with pytest.raises(SubjectError, match=f"cannot be reached \\({url}: Connection refused\\)"):
+    with pytest.raises(ModelError, match=f"cannot be reached \\({url}: Connection refused\\)"):
         open_model(url)
 
 

@@ -1,7 +1,6 @@
 """What the process of a model can see, and cannot: secrets of the environment, the network, files to write to."""
 
-from __future__ import annotations
-
+import os
 import shutil
 import socket
 import subprocess
@@ -13,15 +12,18 @@ import numpy as np
 import pytest
 
 from support.served import PYTHON, question
-from worldgauge.core.errors import SubjectError, UsageError
+from worldgauge.core.errors import ModelError, UsageError
 from worldgauge.core.model import checked_rollout
+from worldgauge.engine.workers.site import LocalSite
 from worldgauge.serving import open_model
 from worldgauge.serving.isolation import (
+    HIDDEN_VARIABLE,
     MEMORY_VARIABLE,
     PASS_VARIABLE,
     SANDBOX_VARIABLE,
     limited,
     only_needed,
+    sandboxed,
     without_secrets,
 )
 
@@ -74,10 +76,15 @@ class Curious:
 """
 
 
-def test_secrets_are_known_by_name_and_by_logins() -> None:
+def test_secrets_are_known_and_not_for_clusters() -> None:
     assert without_secrets({**SECRETS, **PLAIN}) == PLAIN
     named = without_secrets({**SECRETS, PASS_VARIABLE: "HF_TOKEN,KEY2"}, ["python", "m.py?key_env=WANDB_API_KEY"])
     assert named.keys() == {"HF_TOKEN", "KEY2", "WANDB_API_KEY"}
+    words = ["run", "loopnav", "--data", "x", "--model", "drift", "--on", "ray", "--sandbox"]
+    command = [sys.executable, "-m", "worldgauge.cli.main", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--sandbox is for workers on this machine" in done.stderr
 
 
 @pytest.fixture
@@ -93,7 +100,7 @@ def said(text: str) -> str:
     model = open_model(text)
     try:
         assert np.concatenate(list(checked_rollout(model, question()))).shape[0] == 6
-    except SubjectError as error:
+    except ModelError as error:
         return str(error).partition("found: ")[2]
     finally:
         model.close()
@@ -127,7 +134,7 @@ class Greedy:
     monkeypatch.setenv(MEMORY_VARIABLE, "2")
     model = open_model(greedy)
     try:
-        with pytest.raises(SubjectError, match="MemoryError"):
+        with pytest.raises(ModelError, match="MemoryError"):
             list(checked_rollout(model, question()))
     finally:
         model.close()
@@ -138,7 +145,7 @@ class Greedy:
         said(greedy)
 
 
-def test_limits_change_nothing_else() -> None:
+def test_limits_and_variables_of_other_programs() -> None:
     for wanted in (["grep", "^Sig", "/proc/self/status"], [PYTHON, "-c", "import sys; print(sys.argv)", "a b", ""]):
         plain, bound = (
             subprocess.run(one, capture_output=True, text=True) for one in (wanted, limited(wanted, 1 << 30))
@@ -148,9 +155,6 @@ def test_limits_change_nothing_else() -> None:
     assert int(process.communicate()[0]) == process.pid
     assert subprocess.run(limited(["sh", "-c", "exit 7"])).returncode == 7
     assert limited(["no-such-program", "x"]) == ["no-such-program", "x"]
-
-
-def test_programs_in_other_languages_get_few_variables() -> None:
     assert only_needed({**SECRETS, **PLAIN, "LC_ALL": "C", "NODE_OPTIONS": "--require=x"}) == {
         "PATH": "x",
         "HOME": "x",
@@ -180,9 +184,12 @@ def test_a_sandbox_that_is_not_there_is_one_line(curious: str, monkeypatch: pyte
         open_model(curious)
 
 
-def test_the_flag_is_not_for_clusters() -> None:
-    words = ["run", "loopnav", "--data", "x", "--model", "drift", "--on", "ray", "--sandbox"]
-    command = [sys.executable, "-m", "worldgauge.cli.main", *words]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "--sandbox is for workers on this machine" in done.stderr
+def test_a_sandbox_is_without_data_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    (tmp_path / "data").mkdir()
+    hidden = os.pathsep.join(str(tmp_path / name) for name in ("data", "missing"))
+    words = sandboxed(["true"], "/own", {SANDBOX_VARIABLE: "1", HIDDEN_VARIABLE: hidden}, "it")
+    assert words.count("--tmpfs") == 1
+    assert words[words.index("--tmpfs") + 1] == str(tmp_path / "data")
+    assert words.index("--tmpfs") < words.index("--bind"), "its own folder stays, wherever it is"
+    assert LocalSite(hidden=[tmp_path / "data"])._hidden == {HIDDEN_VARIABLE: str(tmp_path / "data")}

@@ -48,14 +48,25 @@ def test_against_counting(rule: Any) -> None:
         assert last_length(rule, 10**6) == allowed[-1]
 
 
-def test_worked_by_hand() -> None:
-    assert next_length("4n+1", 61) == 61
-    assert next_length("4n+1", 62) == 65
-    assert next_length("57+40n", 98) == 137
-    assert last_length("57+40n", 136) == 97
+def test_calls_by_hand_and_their_answers() -> None:
+    assert (next_length("4n+1", 61), next_length("4n+1", 62)) == (61, 65)
+    assert (next_length("57+40n", 98), last_length("57+40n", 136)) == (137, 97)
     assert last_length("57+40n", 56) is None
     assert next_length("8n+1 to 961", 962) is None
     assert (next_length(None, 7), last_length(None, 7)) == (7, 7)
+    request = asked(10)
+    seen, frames = parts_of(request, "4n+1 to 9")
+    assert [part.horizon for part in seen] == [8, 4]
+    assert frames[:, 0, 0, 0].tolist() == list(range(100, 110))
+    assert seen[0].context is request.context
+    after = seen[1].context
+    assert after.clip.to_array()[:, 0, 0, 0].tolist() == [106, 107]
+    assert after.poses[:, 0, 3].tolist() == [7, 8]
+    assert after.actions.values.tolist() == [[15, 16]], "the step from the one frame to the other"
+    assert seen[1].actions.values.tolist() == [[17, 18], [19, 20], [0, 0], [0, 0]]
+    assert seen[1].poses[:, 0, 3].tolist() == [9, 10, 10, 10]
+    assert {part.caption for part in seen} == {"A room."}
+    assert len({part.seed for part in seen}) == 2
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -95,24 +106,6 @@ def parts_of(request: Request, rule: Any, cuts: tuple[int, ...] = ()) -> tuple[l
     return seen, np.concatenate(list(continued(request, rule, draw, cuts)))
 
 
-def test_an_answer_of_several_calls() -> None:
-    request = asked(10)
-    seen, frames = parts_of(request, "4n+1 to 9")
-    assert [part.horizon for part in seen] == [8, 4]
-    assert frames[:, 0, 0, 0].tolist() == list(range(100, 110))
-    assert seen[0].context is request.context
-    after = seen[1].context
-    assert after.clip.to_array()[:, 0, 0, 0].tolist() == [106, 107]
-    assert after.poses[:, 0, 3].tolist() == [7, 8]
-    assert after.actions.values.tolist() == [[15, 16]], "the step from the one frame to the other"
-    assert seen[1].actions is not None
-    assert seen[1].actions.values.tolist() == [[17, 18], [19, 20], [0, 0], [0, 0]]
-    assert seen[1].poses is not None
-    assert seen[1].poses[:, 0, 3].tolist() == [9, 10, 10, 10]
-    assert {part.caption for part in seen} == {"A room."}
-    assert len({part.seed for part in seen}) == 2
-
-
 def test_a_call_begins_at_every_cut_and_knows_what_holds_there() -> None:
     request = replace(asked(10), prompts=(Prompt(0, "Go."), Prompt(3, "Turn."), Prompt(9, "Rest.")))
     seen, frames = parts_of(request, "4n+1 to 5", (0, 3, 9, 40))
@@ -131,22 +124,15 @@ def test_a_call_begins_at_every_cut_and_knows_what_holds_there() -> None:
     assert after.poses[:, 0, 3].tolist() == [2, 3]
 
 
-def test_one_call_is_the_question_itself() -> None:
+def test_one_call_and_calls_that_do_not_fit() -> None:
     seen, frames = parts_of(asked(8), "4n+1 to 9")
     assert [part.horizon for part in seen] == [8]
     assert len(frames) == 8
-    np.testing.assert_array_equal(seen[0].actions.values, asked(8).actions.values)  # type: ignore[union-attr]
-
-
-def test_targets_stay_where_the_future_ends() -> None:
+    np.testing.assert_array_equal(seen[0].actions.values, asked(8).actions.values)
     seen, _ = parts_of(asked(3, ARM), (5,))
-    assert seen[0].actions is not None
     assert seen[0].actions.values.tolist() == [[1, 2], [3, 4], [5, 6], [5, 6]]
     assert resting(Actions(ARM, np.zeros((0, 2), np.float32)), 2).tolist() == [[0, 0], [0, 0]]
     assert resting(asked(3).actions, 1).tolist() == [[0, 0]]
-
-
-def test_calls_without_a_future_frame_and_miscounted_ones_are_said() -> None:
     with pytest.raises(ValueError, match="allow no frame after the picture"):
         list(continued(asked(3), (1,), lambda part: np.zeros((1, 1, 1, 3), np.uint8)))
     with pytest.raises(ValueError, match="2 frames were drawn where a call was to make 4"):

@@ -47,7 +47,7 @@ def test_the_proxy_on_the_way_is_named(monkeypatch: pytest.MonkeyPatch, url: str
     assert proxy_note(url) == note
 
 
-def test_sessions_and_downloads_leave_proxies_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_hosts_leave_proxies_out(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "https_proxy", "socks_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with realtime_server() as server:
@@ -57,9 +57,6 @@ def test_sessions_and_downloads_leave_proxies_out(monkeypatch: pytest.MonkeyPatc
     for host, handlers in (("localhost", False), ("127.3.2.1", False), ("hub.example", True)):
         opener = download._opener(download._address(f"https://{host}/x"))
         assert any(type(one).__name__ == "ProxyHandler" for one in opener.handlers) == handlers
-
-
-def test_places_of_data_leave_proxies_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "inner.example")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.9:9000")
     monkeypatch.setenv("no_proxy", "inner.example")

@@ -1,7 +1,5 @@
 """The frame parser against everything that can be sent, and docs/protocol.md against the code."""
 
-from __future__ import annotations
-
 import ast
 import io
 import json
@@ -142,7 +140,7 @@ def test_in_pieces_of_any_size(
         read_message(readinto)
 
 
-def test_cut_at_every_byte() -> None:
+def test_streams_that_end_early_or_take_no_more() -> None:
     data = joined({"type": "chunk"}, {"a": np.arange(6, dtype=np.int32), "b": np.zeros((0, 3)), "c": np.ones(2)})
     assert len(parse(data)[1]) == 3
     for size in range(1, len(data)):
@@ -151,9 +149,6 @@ def test_cut_at_every_byte() -> None:
         assert caught.value.kind == "cut"
     with pytest.raises(EOFError):
         parse(b"")
-
-
-def test_a_stream_that_takes_no_more_is_an_error() -> None:
     with pytest.raises(OSError, match="takes no more"):
         write_message(lambda view: 0, {"type": "x"})
 
@@ -237,7 +232,7 @@ def test_nothing_is_allocated_for_what_is_too_large(shape: list[int], dtype: str
     assert caught.value.kind == "too_large"
 
 
-def test_a_header_that_lies_about_its_length() -> None:
+def test_lengths_and_arrays_are_limited_together() -> None:
     text = b'{"type": "x"}'
     for size in (0, 1, len(text) - 1, len(text) + 1, MAX_HEADER_BYTES):
         with pytest.raises(WireError):
@@ -251,9 +246,6 @@ def test_a_header_that_lies_about_its_length() -> None:
         finally:
             tracemalloc.stop()
         assert caught.value.kind == "too_large"
-
-
-def test_many_small_arrays_count_together() -> None:
     both = {"a": np.zeros(600, np.uint8), "b": np.zeros(600, np.uint8)}
     assert len(parse(joined({"type": "x"}, both), limit=1200)[1]) == 2
     with pytest.raises(WireError) as caught:
@@ -302,13 +294,10 @@ def test_a_header_that_is_no_json_is_refused(value: Any) -> None:
         encode({"type": "x", "v": value})
 
 
-def test_a_header_that_is_too_long_is_refused() -> None:
+def test_long_headers_are_refused_and_arrays_not_copied() -> None:
     with pytest.raises(WireError) as caught:
         encode({"type": "x", "v": "x" * MAX_HEADER_BYTES})
     assert caught.value.kind == "too_large"
-
-
-def test_contiguous_arrays_are_not_copied() -> None:
     array = np.zeros((2, 3), np.uint8)
     _, view = encode({"type": "x"}, {"a": array})
     array[1, 2] = 7
@@ -323,7 +312,7 @@ def example(kind: str) -> dict[str, Any]:
 
 
 def test_the_bytes_on_the_page_are_the_bytes_of_the_code() -> None:
-    data = bytes.fromhex(re.search(r"```hex\n(.*?)```", PAGE, re.DOTALL).group(1))  # type: ignore[union-attr]
+    data = bytes.fromhex(re.search(r"```hex\n(.*?)```", PAGE, re.DOTALL).group(1))
     frames = np.array([[[[255, 0, 0], [0, 128, 255]]]], np.uint8)
     assert data == joined({"type": "chunk", "id": "q1", "index": 0}, {"frames": frames})
     header, found = parse(data)
@@ -367,8 +356,7 @@ def test_the_estimate_on_the_page_is_answered_as_on_the_page() -> None:
             return {"poses": np.zeros((1 + len(arrays["frames"]), 3, 4), np.float32)}, {"focal_px": 381.4}
 
     hello = Served(Decoder(), "x:Decoder").hello()
-    assert hello.keys() == example("hello").keys()
-    assert hello["serves"] == "estimator"
+    assert (hello.keys(), hello["serves"]) == (example("hello").keys(), "estimator")
     for name in hello["spec"]:
         assert f"| `spec.{name}` |" in PAGE
     header = dict(example("estimate"))
@@ -401,10 +389,9 @@ POSES = ("0/context/poses", "0/poses")
 def test_the_rollout_on_the_page_is_a_request() -> None:
     header, found = asked()
     (request,) = requests_of(header, found)
-    assert (request.task, request.horizon, request.seed) == ("ABA/village_1/range_5/0", 2, 7)
+    assert (request.task, request.horizon, request.seed) == ("3b1f0c9e5a7d42886f0e1d2c3b4a5968", 2, 7)
     assert request.frame_size == (2, 1)
     assert request.context.camera.fx == 1.5
-    assert request.actions is not None
     assert request.actions.space.axes[0].motion == (0.215859, 0.0, 0.0, 0.0, 0.0)
     assert request.actions.column("camera_yaw").shape == (2,)
     assert len(request.context.last(2).actions) == 1
@@ -415,7 +402,7 @@ def test_the_rollout_on_the_page_is_a_request() -> None:
     assert (request.world, request.truth) == (None, None)
 
 
-def test_a_caption_arrives() -> None:
+def test_captions_and_prompts_arrive_or_are_refused() -> None:
     assert requests_of(*asked(caption="A room."))[0].caption == "A room."
     assert requests_of(*asked(caption=None))[0].caption is None
     header, found = asked()
@@ -423,9 +410,6 @@ def test_a_caption_arrives() -> None:
     assert requests_of(header, found)[0].caption is None
     with pytest.raises(WireError, match="caption: 7 is no text"):
         requests_of(*asked(caption=7))
-
-
-def test_prompts_arrive_in_order_or_are_refused() -> None:
     said = [{"frame": 0, "text": "Walk."}, {"frame": 1, "text": "Turn."}]
     assert requests_of(*asked(prompts=said))[0].prompts == ((0, "Walk."), (1, "Turn."))
     assert requests_of(*asked(prompts=None))[0].prompts is None
@@ -444,10 +428,12 @@ def test_numbers_that_are_not_finite_are_refused(name: str, value: float) -> Non
     assert caught.value.kind == "request"
 
 
-def test_names_decide_not_the_order_of_arrays() -> None:
+def test_panoramas_and_named_arrays() -> None:
     header, found = asked()
     (request,) = requests_of(header, dict(reversed(found.items())))
     assert request.context.poses.shape == (3, 4, 4)
+    header, found = asked(camera={"width": 2, "height": 1, "fx": None})
+    assert requests_of(header, found)[0].context.camera.fx is None
 
 
 def kind_of_refusal(header: dict[str, Any], found: dict[str, np.ndarray]) -> str | None:
@@ -484,12 +470,7 @@ def test_numbers_without_end(name: str, value: Any) -> None:
     assert caught.value.kind == "request"
 
 
-def test_a_panorama_has_no_focal_length() -> None:
-    header, found = asked(camera={"width": 2, "height": 1, "fx": None})
-    assert requests_of(header, found)[0].context.camera.fx is None
-
-
-def test_the_kinds_of_errors_on_the_page_are_those_of_the_code() -> None:
+def test_errors_and_numbers_on_the_page_are_those_of_the_code() -> None:
     listed = set(
         re.findall(r"^\| `(\w+)` \| .* \| .*\|$", PAGE.split("### error")[1].split("### cancel")[0], re.MULTILINE)
     )
@@ -501,17 +482,16 @@ def test_the_kinds_of_errors_on_the_page_are_those_of_the_code() -> None:
     assert listed == used
     for kind, status in worldgauge_serve.STATUS.items():
         assert f"{status} `{kind}`" in PAGE
-
-
-def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     assert example("hello")["version"] == VERSION
-    assert f"Version {VERSION}." in PAGE
-    assert f"at most {MAX_HEADER_BYTES}" in PAGE
-    assert f"{MAX_TEXT} characters" in PAGE
+    for words in (f"Version {VERSION}.", f"at most {MAX_HEADER_BYTES}", f"{MAX_TEXT} characters"):
+        assert words in PAGE
     assert worldgauge_serve.MAX_BYTES == 4 << 30
-    assert f"{worldgauge_serve.QUIET_S:.0f} seconds" in PAGE
-    assert f"{worldgauge_serve.GRACE_S:.0f} seconds" in PAGE
-    assert f"code {worldgauge_serve.HUNG}" in PAGE
+    for words in (
+        f"{worldgauge_serve.QUIET_S:.0f} seconds",
+        f"{worldgauge_serve.GRACE_S:.0f} seconds",
+        f"code {worldgauge_serve.HUNG}",
+    ):
+        assert words in PAGE
     assert all(f"`{dtype}`" in PAGE for dtype in DTYPES)
 
 
@@ -530,7 +510,6 @@ def test_the_file_is_one_that_python_3_8_reads_and_needs_numpy_alone() -> None:
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.module is not None
             found.add(node.module.partition(".")[0])
     assert found - {"numpy"} <= sys.stdlib_module_names
     assert "numpy" in found

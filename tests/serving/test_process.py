@@ -15,12 +15,13 @@ import pytest
 
 from support.served import MODELS, PYTHON, command, is_alive, question, wait_until
 from worldgauge.core.actions import Actions
-from worldgauge.core.errors import DataError, LostError, NotApplicableError, SubjectError, UsageError
+from worldgauge.core.errors import DataError, LostError, ModelError, NotApplicableError, UsageError
 from worldgauge.core.model import RolloutRequest, WorldModel, checked_rollout, rollout_batch
 from worldgauge.core.video import Clip
-from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.engine.suite.contract import Stopwatch
-from worldgauge.serving import RemoteModel, open_model, remote
+from worldgauge.serving import RemoteModel, open_model
+from worldgauge.serving import remote_model as remote
 
 Open = Callable[..., RemoteModel]
 
@@ -46,14 +47,14 @@ def serve(opened: list[RemoteModel], tmp_path: Path) -> Open:
 
 
 def pid_of(model: RemoteModel) -> int:
-    return model._channel.pid  # type: ignore[attr-defined, no-any-return]
+    return model._channel.pid
 
 
 def frames_of(model: WorldModel, request: RolloutRequest) -> np.ndarray:
     return np.concatenate(list(checked_rollout(model, request)))
 
 
-def test_a_server_tells_what_its_model_noted(serve: Open) -> None:
+def test_notes_and_gpu_memory_of_an_answer_are_passed_on(serve: Open) -> None:
     model = serve("Telling")
     assert model.notes == ()
     frames_of(model, question(seed=6))
@@ -65,9 +66,6 @@ def test_a_server_tells_what_its_model_noted(serve: Open) -> None:
     watch = Stopwatch()
     watch.batch(model, [question(seed=5), question(seed=7)])
     assert watch.notes == ["seed 5 is bent", "seed 7 is bent"]
-
-
-def test_a_server_tells_what_each_answer_took_on_its_gpus(serve: Open) -> None:
     model = serve("OnGpus?gb=1.5")
     assert model.gpu_peak_bytes is None
     frames_of(model, question())
@@ -81,11 +79,9 @@ def test_a_server_tells_what_each_answer_took_on_its_gpus(serve: Open) -> None:
 
 @pytest.mark.parametrize("scheme", ["cmd", "pipe"])
 def test_a_child_draws_what_the_class_draws_here(serve: Open, scheme: str) -> None:
-    here = resolve_subject(f"{MODELS / 'client_models.py'}:Fade?gain=0.8").model
+    here = resolve_model(f"{MODELS / 'client_models.py'}:Fade?gain=0.8").model
     there = serve("Fade?gain=0.8", scheme)
-    assert there.spec == here.spec
-    assert there.given == {"gain": 0.8}
-    assert there.needs.gpus == 0.5
+    assert (there.spec, there.given, there.needs.gpus) == (here.spec, {"gain": 0.8}, 0.5)
     for seed in (1, 2):
         assert np.array_equal(frames_of(there, question(7, seed=seed)), frames_of(here, question(7, seed=seed)))
     chunk = next(there.rollout(question()))
@@ -97,13 +93,13 @@ def test_all_parts_of_a_request_arrive(serve: Open, control: str) -> None:
     poses = np.tile(np.eye(4), (12, 1, 1))
     poses[:, :3, 3] = 1.5
     asked = question(12, actions=None, **({"poses": poses} if control == "camera" else {"text": "Walk - \u4e2d."}))
-    here = resolve_subject(f"{MODELS / 'client_models.py'}:Seeing?control={control}").model
+    here = resolve_model(f"{MODELS / 'client_models.py'}:Seeing?control={control}").model
     assert np.array_equal(frames_of(serve(f"Seeing?control={control}"), asked), frames_of(here, asked))
 
 
 def test_batches_go_at_once_where_the_model_takes_them(serve: Open, capfd: pytest.CaptureFixture[str]) -> None:
     requests = [question(5, seed=1), question(4, (8, 6), seed=2), question(2, seed=3)]
-    here = resolve_subject(f"{MODELS / 'client_models.py'}:FadeBatch").model
+    here = resolve_model(f"{MODELS / 'client_models.py'}:FadeBatch").model
     for name, batches in (("Fade", 0), ("FadeBatch", 1)):
         model = serve(name)
         assert model.batch is bool(batches)
@@ -121,14 +117,14 @@ def test_batches_go_at_once_where_the_model_takes_them(serve: Open, capfd: pytes
         ("cmd:no-such-program x", UsageError, "'no-such-program' cannot be started: there is no such program"),
         ("pipe:no-such-program http://me:s3cret@box", UsageError, "^model 'pipe:no-such-program http://box': "),
         (f"cmd:{MODELS}/client_models.py", UsageError, "cannot be started: Permission denied"),
-        (f"cmd:{PYTHON} -c 'print(1); print(\"my last\"); exit(4)'", SubjectError, "code 4; its last words: my last"),
-        (f"cmd:{PYTHON} -c 'print(\"\\33[31mred\\33]0;x\\7\"); exit(4)'", SubjectError, "words: red\ufffd]0;x\ufffd$"),
-        (f"cmd:{PYTHON} -c 'import os; os.kill(os.getpid(), 40)'", SubjectError, "was killed by signal 40"),
-        (f"pipe:{PYTHON} -c 'exit(0)'", SubjectError, "exited with code 0"),
-        (f"cmd:{command('Faulty?how=unloadable')}", SubjectError, "making Faulty raised RuntimeError: no CUDA"),
-        (f"cmd:{command('Faulty?how=dies+loading')}", SubjectError, "code 9; its last words: cannot map the weights"),
-        (f"cmd:{command('Nobody')}", SubjectError, "holds no 'Nobody'"),
-        (f"pipe:{PYTHON} -c 'print(\"<html>\" * 99)'", SubjectError, "nothing but the server may write to its stdout"),
+        (f"cmd:{PYTHON} -c 'print(1); print(\"my last\"); exit(4)'", ModelError, "code 4; its last words: my last"),
+        (f"cmd:{PYTHON} -c 'print(\"\\33[31mred\\33]0;x\\7\"); exit(4)'", ModelError, "words: red\ufffd]0;x\ufffd$"),
+        (f"cmd:{PYTHON} -c 'import os; os.kill(os.getpid(), 40)'", ModelError, "was killed by signal 40"),
+        (f"pipe:{PYTHON} -c 'exit(0)'", ModelError, "exited with code 0"),
+        (f"cmd:{command('Faulty?how=unloadable')}", ModelError, "making Faulty raised RuntimeError: no CUDA"),
+        (f"cmd:{command('Faulty?how=dies+loading')}", ModelError, "code 9; its last words: cannot map the weights"),
+        (f"cmd:{command('Nobody')}", ModelError, "holds no 'Nobody'"),
+        (f"pipe:{PYTHON} -c 'print(\"<html>\" * 99)'", ModelError, "nothing but the server may write to its stdout"),
     ],
 )  # fmt: skip
 def test_a_command_that_serves_nothing_is_one_line(text: str, error: type[Exception], words: str) -> None:
@@ -187,7 +183,7 @@ def test_lost_before_its_first_frame_it_is_asked_again(
 
 
 def test_lost_again_and_again_it_is_given_up(serve: Open) -> None:
-    with pytest.raises(SubjectError, match=r"out of tokens, 3 times before its first frame") as caught:
+    with pytest.raises(ModelError, match=r"out of tokens, 3 times before its first frame") as caught:
         frames_of(serve("Faulty?how=dies+at+once"), question())
     assert not isinstance(caught.value, LostError)
 
@@ -198,8 +194,7 @@ def test_lost_after_a_frame_the_task_must_be_asked_again(serve: Open) -> None:
     taken = []
     with pytest.raises(LostError, match=r"was killed by SIGKILL .* after 2 frames of a rollout"):
         taken.extend(checked_rollout(model, question()))
-    assert len(taken) == 2
-    assert len(frames_of(model, question())) == 6
+    assert (len(taken), len(frames_of(model, question()))) == (2, 6)
 
 
 def test_a_child_that_died_idle_is_started_again(serve: Open, capfd: pytest.CaptureFixture[str]) -> None:
@@ -236,7 +231,7 @@ def test_an_edited_file_is_another_model(tmp_path: Path, opened: list[RemoteMode
     opened.append(model)
     file.write_text(source + "\n# edited")
     os.kill(pid_of(model), signal.SIGKILL)
-    with pytest.raises(SubjectError, match="came back as another model: its source is 'sha256:"):
+    with pytest.raises(ModelError, match="came back as another model: its source is 'sha256:"):
         frames_of(model, question())
 
 
@@ -246,7 +241,7 @@ def test_a_silent_child_is_ended(serve: Open, tmp_path: Path) -> None:
     pid = pid_of(model)
     model.deadline_s = 0.5
     taken = []
-    with pytest.raises(SubjectError, match=r"timed out after 0\.5 s without a frame") as caught:
+    with pytest.raises(ModelError, match=r"timed out after 0\.5 s without a frame") as caught:
         taken.extend(checked_rollout(model, question()))
     assert not isinstance(caught.value, LostError), "a hang is not asked again"
     assert len(taken) == 2
@@ -269,32 +264,26 @@ def test_errors_read_as_in_this_process(serve: Open, how: str) -> None:
     texts = []
     there = serve(f"Faulty?how={how}")
     pid = pid_of(there)
-    for model in (resolve_subject(f"{MODELS / 'client_models.py'}:Faulty?how={how}").model, there, there):
-        with pytest.raises(SubjectError) as caught:
+    for model in (resolve_model(f"{MODELS / 'client_models.py'}:Faulty?how={how}").model, there, there):
+        with pytest.raises(ModelError) as caught:
             frames_of(model, question())
         texts.append(str(caught.value))
     assert texts[0] == texts[1] == texts[2]
     assert pid_of(there) == pid, "its weights need not be loaded again"
 
 
-def test_what_does_not_apply_is_a_skip(serve: Open) -> None:
+def test_skips_tracebacks_and_values_that_are_not_finite(serve: Open) -> None:
     for model in (
         serve("Faulty?how=inapplicable"),
-        resolve_subject(f"{MODELS / 'client_models.py'}:Faulty?how=inapplicable").model,
+        resolve_model(f"{MODELS / 'client_models.py'}:Faulty?how=inapplicable").model,
     ):
         with pytest.raises(NotApplicableError, match=r"^needs a longer context$"):
             frames_of(model, question())
-
-
-def test_its_traceback_comes_along(serve: Open) -> None:
-    with pytest.raises(SubjectError) as caught:
+    with pytest.raises(ModelError) as caught:
         list(serve("Faulty?how=raises").rollout(question()))
     assert 'raise ValueError("no such latent")' in caught.value.__notes__[0]
-
-
-def test_values_that_are_not_finite_are_not_sent(serve: Open) -> None:
     bad = question()
-    values = bad.actions.values.copy()  # type: ignore[union-attr]
+    values = bad.actions.values.copy()
     values[0, 2] = np.nan
     model = serve("Fade")
     with pytest.raises(DataError, match="task 'ABA/made/up': actions hold values that are not finite"):
@@ -330,5 +319,5 @@ def test_more_context_than_a_message_holds_is_refused_before_a_frame_is_read(ser
 
     asked = question()
     clip = Long.from_array(asked.context.clip.to_array(), 20.0)
-    with pytest.raises(SubjectError, match=r"model 'fade': 5\.8 GB of context, and a message holds 4\.3 GB"):
+    with pytest.raises(ModelError, match=r"model 'fade': 5\.8 GB of context, and a message holds 4\.3 GB"):
         frames_of(serve("Fade"), replace(asked, context=replace(asked.context, clip=clip)))

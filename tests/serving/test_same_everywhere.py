@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from support.served import MODELS, PYTHON, contents, http_server, wait_until
+from worldgauge.engine.model_entries import ResolvedModel, resolve_model
+from worldgauge.engine.model_run import LocalTaskContext, TaskOutcome, perform_and_score
 from worldgauge.engine.run import run
-from worldgauge.engine.subject_run import LocalTaskContext, TaskOutcome, perform_and_score
-from worldgauge.engine.subjects import Subject, resolve_subject
 from worldgauge.engine.suite.contract import Task
 from worldgauge.serving import RemoteModel
 from worldgauge.suites.loopnav.suite import LoopNav
@@ -22,12 +22,12 @@ SERVE = f"{PYTHON} -m worldgauge_serve"
 
 
 @pytest.fixture
-def reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Subject]]:
-    """The subject that a class of client_models.py is when it is reached in one of the ways."""
+def reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], ResolvedModel]]:
+    """The model that a class of client_models.py is when it is reached in one of the ways."""
     monkeypatch.chdir(MODELS)
     with ExitStack() as stack:
 
-        def subject(way: str, name: str) -> Subject:
+        def model(way: str, name: str) -> ResolvedModel:
             if way == "http":
                 text = stack.enter_context(http_server(name)).url
             else:
@@ -38,19 +38,19 @@ def reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Subj
                     "pkg.mod": f"client_models:{name}",
                     "cmd of a module": f"cmd:{SERVE} client_models:{name}",
                 }[way]
-            found = resolve_subject(text)
+            found = resolve_model(text)
             if isinstance(found.model, RemoteModel):
                 stack.callback(found.model.close)
             return found
 
-        yield subject
+        yield model
 
 
-def perform(subject: Subject, task: Task, folder: Path) -> TaskOutcome:
+def perform(model: ResolvedModel, task: Task, folder: Path) -> TaskOutcome:
     """What a worker does: ask, keep the record, score it."""
     folder.mkdir()
     task_context = LocalTaskContext(folder, 11, lambda done, total: None)
-    return perform_and_score(LoopNav(), task, subject.model, subject.label, task_context, key="k", score="s")
+    return perform_and_score(LoopNav(), task, model.model, model.label, task_context, key="k", score="s")
 
 
 def files(folder: Path) -> Mapping[str, bytes]:
@@ -58,16 +58,16 @@ def files(folder: Path) -> Mapping[str, bytes]:
 
 
 def test_a_file_is_one_model_however_it_is_reached(
-    reach: Callable[[str, str], Subject], tasks: list[Task], tmp_path: Path
+    reach: Callable[[str, str], ResolvedModel], tasks: list[Task], tmp_path: Path
 ) -> None:
-    subjects = {way: reach(way, "Fade?gain=0.8") for way in WAYS}
-    first = subjects["./file.py"]
+    models = {way: reach(way, "Fade?gain=0.8") for way in WAYS}
+    first = models["./file.py"]
     assert first.label == "fade-gain-0.8"
     assert first.source.startswith("sha256:")
-    for way, subject in subjects.items():
-        assert (subject.label, subject.source, subject.identity) == (first.label, first.source, first.identity), way
-        assert subject.model.needs.gpus == 0.5, way  # type: ignore[attr-defined]
-        outcome = perform(subject, tasks[0], tmp_path / way.strip("./"))
+    for way, model in models.items():
+        assert (model.label, model.source, model.identity) == (first.label, first.source, first.identity), way
+        assert model.model.needs.gpus == 0.5, way
+        outcome = perform(model, tasks[0], tmp_path / way.strip("./"))
         assert outcome == TaskOutcome("done", "score"), way
     expected = files(tmp_path / "file.py")
     assert {"rollout.mp4", "record.json"} < set(expected)
@@ -76,13 +76,13 @@ def test_a_file_is_one_model_however_it_is_reached(
 
 
 def test_a_module_is_one_model_here_and_in_a_child(
-    reach: Callable[[str, str], Subject], tasks: list[Task], tmp_path: Path
+    reach: Callable[[str, str], ResolvedModel], tasks: list[Task], tmp_path: Path
 ) -> None:
     here, there = reach("pkg.mod", "Fade?gain=0.8"), reach("cmd of a module", "Fade?gain=0.8")
     assert (here.label, here.identity) == (there.label, there.identity)
     assert here.source.startswith("client_models@"), "two modules may hold the same lines and import different ones"
-    for name, subject in (("here", here), ("there", there), ("file", reach("./file.py", "Fade?gain=0.8"))):
-        assert perform(subject, tasks[0], tmp_path / name).status == "done"
+    for name, model in (("here", here), ("there", there), ("file", reach("./file.py", "Fade?gain=0.8"))):
+        assert perform(model, tasks[0], tmp_path / name).status == "done"
     assert files(tmp_path / "here") == files(tmp_path / "there") == files(tmp_path / "file")
 
 
@@ -96,14 +96,14 @@ def test_a_module_is_one_model_here_and_in_a_child(
     ],
 )
 def test_what_goes_wrong_reads_the_same(
-    reach: Callable[[str, str], Subject], tasks: list[Task], tmp_path: Path, how: str, status: str, words: str
+    reach: Callable[[str, str], ResolvedModel], tasks: list[Task], tmp_path: Path, how: str, status: str, words: str
 ) -> None:
     outcomes = []
     for way in WAYS:
         outcome = perform(reach(way, f"Faulty?how={how}"), tasks[0], tmp_path / way.strip("./"))
         outcomes.append((outcome.status, outcome.stage, outcome.error, outcome.kind))
     assert outcomes[0][0] == status
-    assert outcomes[0][2].startswith(words)  # type: ignore[union-attr]
+    assert outcomes[0][2].startswith(words)
     assert outcomes == outcomes[:1] * len(WAYS)
 
 

@@ -1,7 +1,5 @@
 """A model in a process of its own, over each transport of docs/protocol.md; asked with bare sockets and pipes."""
 
-from __future__ import annotations
-
 import fcntl
 import http.client
 import io
@@ -99,7 +97,6 @@ class Stream(Server):
 class Http(Server):
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         super().__init__(process)
-        assert process.stdout is not None
         line = process.stdout.readline().decode()
         self.port = int(line.rpartition(":")[2])
         self.token = ""
@@ -155,7 +152,7 @@ def serving(transport: str, target: str, *options: str, folder: Path, **environm
             )
         elif transport == "pipes":
             child = subprocess.Popen([*command, "--pipes"], stdin=subprocess.PIPE, bufsize=0, **settings)
-            server = Stream(child, child.stdout.readinto, child.stdin.write, child.stdin.close)  # type: ignore[union-attr]
+            server = Stream(child, child.stdout.readinto, child.stdin.write, child.stdin.close)
         else:
             server = connected(command, folder, settings)
     try:
@@ -179,6 +176,7 @@ def serving(transport: str, target: str, *options: str, folder: Path, **environm
 def connected(command: list[str], folder: Path, settings: dict[str, Any]) -> Stream:
     """A child on a Unix socket."""
     with socket.socket(socket.AF_UNIX) as listener:
+        (folder / "s").unlink(missing_ok=True)
         listener.bind(str(folder / "s"))
         listener.listen()
         settings["env"][SOCKET_VARIABLE] = str(folder / "s")
@@ -198,10 +196,8 @@ def test_says_what_it_is(transport: str, tmp_path: Path) -> None:
     with serving(transport, "Echo?gain=0.5&control=camera", folder=tmp_path) as server:
         hello = server.hello
     assert (hello["type"], hello["version"], hello["batch"]) == ("hello", 2, False)
-    assert hello["spec"]["settings"] == {"gain": 0.5}
-    assert hello["spec"]["control"] == "camera"
-    assert hello["given"] == {"gain": 0.5, "control": "camera"}
-    assert hello["needs"] == {"cpus": 2}
+    assert (hello["spec"]["settings"], hello["spec"]["control"]) == ({"gain": 0.5}, "camera")
+    assert (hello["given"], hello["needs"]) == ({"gain": 0.5, "control": "camera"}, {"cpus": 2})
     assert re.fullmatch("sha256:[0-9a-f]{64}:Echo", hello["source"])
 
 
@@ -248,7 +244,7 @@ def test_the_same_answer_over_all_three_ways_and_in_this_process(
         assert np.array_equal(here[..., 1:, :], there[..., 1:, :])
 
 
-def test_depth_reaches_a_model_that_asks_for_it(tmp_path: Path) -> None:
+def test_depth_and_prints_of_a_model(tmp_path: Path) -> None:
     header, arrays = question()
     depth = np.full((4, 6, 8), 5.0, np.float32)
     depth[:-1] = np.nan
@@ -257,9 +253,6 @@ def test_depth_reaches_a_model_that_asks_for_it(tmp_path: Path) -> None:
         without = server.ask(header, arrays)[0][1]["frames"]
         with_it = server.ask(header, {**arrays, "0/context/depth": depth})[0][1]["frames"]
     assert np.array_equal(with_it, without + np.uint8(5))
-
-
-def test_prints_go_to_stderr_and_standard_input_is_empty(tmp_path: Path) -> None:
     with serving("pipes", "Echo", folder=tmp_path) as server:
         server.ask(*question())
     assert "thinking, with '' from standard input" in (tmp_path / "stderr").read_text()
@@ -352,8 +345,7 @@ def test_cancel_over_http(slow: str, tmp_path: Path) -> None:
         assert (status, json.loads(body)["busy"]) == (200, True)
         open_gate(tmp_path)
         ((last, _),) = rest(answer)
-        assert last["kind"] == "cancelled"
-        assert (tmp_path / "log").read_text() == "left\n"
+        assert (last["kind"], (tmp_path / "log").read_text()) == ("cancelled", "left\n")
         assert server.last(question("q2", horizon=1))["type"] == "done"
 
 
@@ -392,7 +384,6 @@ def test_questions_on_a_stream_wait_in_line_and_can_be_cancelled_there(slow: str
 def test_a_question_with_a_senseless_deadline_ends_no_server() -> None:
     desk = worldgauge_serve._Desk()
     desk.ask(worldgauge_serve._Question({"id": "q", "deadline_s": -1e9}, {}, lambda *_: None))
-    assert desk.current is not None
     desk.current.sign = time.monotonic()
     assert not desk.overdue(), "it will be refused when it is read"
 
@@ -406,70 +397,70 @@ def test_an_asker_who_hangs_up_is_seen_whatever_the_number_of_its_descriptor() -
         assert handler._is_left()
 
 
-def test_an_asker_who_takes_little_is_left_when_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worldgauge_serve, "SLOW_S", 0.3)
-    monkeypatch.setattr(worldgauge_serve._Handler, "patience_s", 0.3)
+@pytest.fixture
+def handler() -> Iterator[Any]:
+    """A handler with a question in hand; the asker holds `theirs`, and `asks` another question."""
     handler = object.__new__(worldgauge_serve._Handler)
     handler.server = SimpleNamespace(desk=worldgauge_serve._Desk())
-    ours, theirs = socket.socketpair()
+    ours, handler.theirs = socket.socketpair()
     ours.settimeout(worldgauge_serve.QUIET_S)
 
     def asks(name: str) -> None:
         handler.server.desk.ask(worldgauge_serve._Question({"id": name}, {}, lambda *_: None))
 
+    handler.asks = asks
+    with ours, handler.theirs, ours as handler.connection:
+        asks("in hand")
+        yield handler
+
+
+CHUNK = {"type": "chunk"}, {"frames": np.zeros(4 << 20, np.uint8)}
+
+
+def test_an_asker_who_takes_little_is_left_when_others_wait(handler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worldgauge_serve, "SLOW_S", 0.3)
+    monkeypatch.setattr(worldgauge_serve._Handler, "patience_s", 0.3)
+
     def trickle() -> None:
         for _ in range(12):
             time.sleep(0.1)
-            taken.append(len(theirs.recv(4096)))
+            taken.append(len(handler.theirs.recv(4096)))
 
     taken: list[int] = []
-    chunk = np.zeros(4 << 20, np.uint8)
-    with ours, theirs, ours as handler.connection:
-        asks("in hand")
-        threading.Timer(2.0, asks, ["in line"]).start()
-        threading.Thread(target=trickle).start()
-        began = time.monotonic()
-        with pytest.raises(TimeoutError, match="too little"):
-            handler._post({"type": "chunk"}, {"frames": chunk})
-        assert 1.9 < time.monotonic() - began < 10, "as long as nobody waited it had time"
+    threading.Timer(2.0, handler.asks, ["in line"]).start()
+    threading.Thread(target=trickle).start()
+    began = time.monotonic()
+    with pytest.raises(TimeoutError, match="too little"):
+        handler._post(*CHUNK)
+    assert 1.9 < time.monotonic() - began < 10, "as long as nobody waited it had time"
     assert sum(taken) > 0
 
 
 @pytest.mark.parametrize("alone_s", [0.0, 2.0])
 def test_an_asker_who_takes_just_enough_holds_the_model_for_a_while_only(
-    alone_s: float, monkeypatch: pytest.MonkeyPatch
+    alone_s: float, handler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worldgauge_serve, "SLOWEST", 1000)
     monkeypatch.setattr(worldgauge_serve, "HELD_S", 1.5)
-    handler = object.__new__(worldgauge_serve._Handler)
-    handler.server = SimpleNamespace(desk=worldgauge_serve._Desk())
-    ours, theirs = socket.socketpair()
-    ours.settimeout(worldgauge_serve.QUIET_S)
-
-    def asks(name: str) -> None:
-        handler.server.desk.ask(worldgauge_serve._Question({"id": name}, {}, lambda *_: None))
 
     def trickle() -> None:
         while not is_left.wait(0.05):
-            taken.append(len(theirs.recv(4096)))
+            taken.append(len(handler.theirs.recv(4096)))
 
     taken: list[int] = []
     is_left = threading.Event()
-    reader = threading.Thread(target=trickle)
-    with ours, theirs, ours as handler.connection:
-        asks("in hand")
-        timer = threading.Timer(alone_s, asks, ["in line"])
-        timer.start()
-        reader.start()
-        began = time.monotonic()
-        try:
-            with pytest.raises(TimeoutError, match="too little"):
-                handler._post({"type": "chunk"}, {"frames": np.zeros(4 << 20, np.uint8)})
-            seconds = time.monotonic() - began
-        finally:
-            is_left.set()
-            reader.join()
-            timer.join()
+    reader, timer = threading.Thread(target=trickle), threading.Timer(alone_s, handler.asks, ["in line"])
+    timer.start()
+    reader.start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(TimeoutError, match="too little"):
+            handler._post(*CHUNK)
+        seconds = time.monotonic() - began
+    finally:
+        is_left.set()
+        reader.join()
+        timer.join()
     assert alone_s + 1.4 < seconds < 20, "what nobody waited for is not counted"
     assert handler.patience_s > 0, "it was never behind"
     assert sum(taken) > 0
@@ -485,8 +476,7 @@ def test_busy_when_asked_meanwhile_and_health_answers(slow: str, tmp_path: Path)
         assert server.last(question("q3", wait_s=0.01))["kind"] == "busy"
         patient = server.begin(*question("q4", horizon=1, wait_s=1e300))
         open_gate(tmp_path)
-        assert rest(answer)[-1][0]["type"] == "done"
-        assert rest(patient)[-1][0]["type"] == "done"
+        assert (rest(answer)[-1][0]["type"], rest(patient)[-1][0]["type"]) == ("done", "done")
         assert server.get("/v1/health")[1] == {**pong, "busy": False, "done": 2, "sent": 0}
 
 
@@ -503,23 +493,16 @@ def test_a_stream_that_ends_ends_the_server(transport: str, slow: str, tmp_path:
     with serving(transport, "Echo", folder=tmp_path) as server:
         server.hang_up()
         assert server.process.wait(20) == 0
-    with suppress(FileNotFoundError):
-        (tmp_path / "s").unlink()
     with serving(transport, "Echo", folder=tmp_path) as server:
         server.write(b"".join(encode(header, arrays))[:100])
         server.hang_up()
         assert server.process.wait(20) == 1
-    with suppress(FileNotFoundError):
-        (tmp_path / "s").unlink()
     with serving(transport, slow, folder=tmp_path) as server:
         server.say(header, arrays)
         server.hear()
         server.hang_up()
         open_gate(tmp_path)
-        assert server.process.wait(20) == 0
-        assert (tmp_path / "log").read_text() == "left\n"
-    with suppress(FileNotFoundError):
-        (tmp_path / "s").unlink()
+        assert (server.process.wait(20), (tmp_path / "log").read_text()) == (0, "left\n")
     with serving(transport, "Odd", folder=tmp_path) as server:
         server.say(*question(text="hang"))
         server.hear()
@@ -535,8 +518,8 @@ def test_a_child_whose_asker_dies_while_it_loads_ends(tmp_path: Path) -> None:
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
     )
     with process:
-        assert process.stderr.readline() == b"here\n"  # type: ignore[union-attr]
-        process.stdin.close()  # type: ignore[union-attr]
+        assert process.stderr.readline() == b"here\n"
+        process.stdin.close()
         assert process.wait(20) == 1
 
 
@@ -703,7 +686,7 @@ def test_http_survives_askers_who_leave_at_any_time(slow: str, tmp_path: Path) -
     assert "Traceback" not in (tmp_path / "stderr").read_text()
 
 
-def test_token(tmp_path: Path) -> None:
+def test_tokens_are_required_and_made_beyond_loopback(tmp_path: Path) -> None:
     with serving("http", "Odd", folder=tmp_path, **{TOKEN_VARIABLE: "sésame"}) as server:
         for given in ({}, {"Authorization": "Bearer no"}, {"Authorization": "sésame"}, {"Authorization": "Basic x"}):
             status, error = server.get("/v1/health", **given)
@@ -713,9 +696,6 @@ def test_token(tmp_path: Path) -> None:
         assert server.get("/v1/health", **right)[0] == 200
         assert server.get("/v1/info", Host="model.example", **right)[1]["spec"]["name"] == "odd"
         assert server.post("/v1/rollout", b"".join(encode(*question(text="well"))), **right)[0] == 200
-
-
-def test_beyond_loopback_a_token_is_made(tmp_path: Path) -> None:
     with serving("http", "Odd", "--host", "0.0.0.0", folder=tmp_path, **{TOKEN_VARIABLE: ""}) as server:
         said = (tmp_path / "stderr").read_text()
         assert server.get("/v1/health")[0] == 401
@@ -730,7 +710,7 @@ def free_port() -> int:
     return port
 
 
-def test_a_hang_ends_the_server_with_its_own_code(tmp_path: Path) -> None:
+def test_supervised_servers_end_with_their_supervisor(tmp_path: Path) -> None:
     with serving("http", "Odd", folder=tmp_path) as server:
         answer = server.begin(*question(text="hang", deadline_s=0.1))
         assert read_message(answer.readinto)[0]["type"] == "chunk"
@@ -738,6 +718,9 @@ def test_a_hang_ends_the_server_with_its_own_code(tmp_path: Path) -> None:
             read_message(answer.readinto)
         assert server.process.wait(20) == 75
     assert "_hang" in (tmp_path / "stderr").read_text()
+    with serving("http", "Odd", "--port", str(free_port()), "--restart", folder=tmp_path) as server:
+        server.process.kill()
+        assert server.process.stdout.read() == b"", "it ends when the last process that holds it does"
 
 
 def test_restart_serves_again_after_a_hang_and_a_crash(tmp_path: Path) -> None:
@@ -752,12 +735,6 @@ def test_restart_serves_again_after_a_hang_and_a_crash(tmp_path: Path) -> None:
         assert server.process.wait(20) == 128 + signal.SIGTERM
         with pytest.raises(ProcessLookupError):
             os.kill(child, 0)
-
-
-def test_a_server_whose_supervisor_is_killed_ends(tmp_path: Path) -> None:
-    with serving("http", "Odd", "--port", str(free_port()), "--restart", folder=tmp_path) as server:
-        server.process.kill()
-        assert server.process.stdout.read() == b"", "it ends when the last process that holds it does"
 
 
 UNLOADABLE = {
@@ -889,7 +866,7 @@ def test_a_model_finds_none_of_our_options_and_ctrl_c_ends_it(tmp_path: Path) ->
     command = [sys.executable, "-m", "worldgauge_serve", "own.py:Own", "--port", "0"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with process:
-        assert process.stdout.readline().startswith("serving 'own' at http://127.0.0.1:")  # type: ignore[union-attr]
+        assert process.stdout.readline().startswith("serving 'own' at http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=20) == ("", "")
     assert process.returncode == 0

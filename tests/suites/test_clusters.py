@@ -11,8 +11,8 @@ import pytest
 from worldgauge.engine.collect import collect, open_collection
 from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite
 from worldgauge.engine.suite.base import Suite, suites
-from worldgauge.suites.build.format import BuildTask
-from worldgauge.suites.build.protocol import _cluster
+from worldgauge.suites.mineanybuild.format import BuildTask
+from worldgauge.suites.mineanybuild.protocol import cluster_of_row
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ from worldgauge.suites.build.protocol import _cluster
         ("mind", "1st_data/mirror_test/data-3/path-7", {}, "1st_data/mirror_test/data-3"),
         ("mind", "3rd_data/action_space_test/data-126-0.4x-100", {}, "3rd_data/action_space_test/data-126"),
         ("mind", "1st_data/mem_test/data-25", {}, "1st_data/mem_test/data-25"),
-        ("target", "scene_0003_custom_segment_100_300", {}, "scene_0003"),
-        ("target", "a walk", {}, "a walk"),
-        ("build", "planning/TSK_SP_90001_0", {"task": "planning"}, "AR_90001"),
-        ("build", "understanding/TSK_SU_90001", {"task": "understanding"}, "AR_90001"),
-        ("build", "creativity/TSK_CR_90001_2", {"task": "creativity"}, "AR_90001"),
-        ("build", "commonsense/TSK_SC_0001", {"task": "commonsense"}, "commonsense/TSK_SC_0001"),
-        ("closedloop", "navigation/goal-0000", {"task": "navigation"}, "navigation/goal-0000"),
+        ("targetbench", "scene_0003_custom_segment_100_300", {}, "scene_0003"),
+        ("targetbench", "a walk", {}, "a walk"),
+        ("mineanybuild", "planning/TSK_SP_90001_0", {"task": "planning"}, "AR_90001"),
+        ("mineanybuild", "understanding/TSK_SU_90001", {"task": "understanding"}, "AR_90001"),
+        ("mineanybuild", "creativity/TSK_CR_90001_2", {"task": "creativity"}, "AR_90001"),
+        ("mineanybuild", "commonsense/TSK_SC_0001", {"task": "commonsense"}, "commonsense/TSK_SC_0001"),
+        ("worldinworld", "navigation/goal-0000", {"task": "navigation"}, "navigation/goal-0000"),
     ],
 )
 def test_by_its_id(suite: str, task: str, group: dict[str, Any], cluster: str) -> None:
@@ -52,7 +52,7 @@ def test_a_suite_that_says_nothing_has_tasks_that_stand_alone() -> None:
     ],
 )
 def test_of_a_row_of_the_build_suite(row: BuildTask, cluster: str) -> None:
-    assert _cluster(row) == cluster
+    assert cluster_of_row(row) == cluster
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_of_a_row_of_the_build_suite(row: BuildTask, cluster: str) -> None:
     [
         ("loopnav", {"settlements": 2, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)}),
         ("mind", {"mem": 3, "action_space": 5, "mirror": 1, "train": 1, "frames": 24, "size": (64, 36)}),
-        ("target", {"scenes": 2, "per_scene": 2, "places": ("indoors",), "size": (32, 18), "fps": 2}),
-        ("closedloop", {"scenes": 2, "recognition": 3, "navigation": 1, "questions": 1, "manipulation": 2}),
-        ("build", {"structures": 2, "stimuli": 1, "commonsense": 2, "size_px": 64}),
+        ("targetbench", {"scenes": 2, "per_scene": 2, "places": ("indoors",), "size": (32, 18), "fps": 2}),
+        ("worldinworld", {"scenes": 2, "recognition": 3, "navigation": 1, "questions": 1, "manipulation": 2}),
+        ("mineanybuild", {"structures": 2, "stimuli": 1, "commonsense": 2, "size_px": 64}),
     ],
 )
 def test_a_collection_knows_the_clusters_of_its_tasks(name: str, options: dict[str, Any], tmp_path: Path) -> None:

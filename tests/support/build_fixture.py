@@ -10,7 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from worldgauge.suites.build import format as build
+from worldgauge.suites.mineanybuild import format as build
 from worldgauge.worlds.blocks.blueprint import Blueprint
 
 HUT = "AR_00001_4025eb7e4ff6ef93_0123456789abcdef"

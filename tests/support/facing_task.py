@@ -15,7 +15,7 @@ from worldgauge.core.geometry import FloatArray, wrap_angle
 from worldgauge.engine.options import option, part_of
 from worldgauge.engine.suite.contract import Record, Score
 from worldgauge.engine.suite.scores import make_score
-from worldgauge.suites.closedloop.format.contract import (
+from worldgauge.suites.worldinworld.format.contract import (
     EpisodeCheck,
     EpisodeFacts,
     HomeFormat,
@@ -26,13 +26,13 @@ from worldgauge.suites.closedloop.format.contract import (
     place_fields,
     put_json,
 )
-from worldgauge.suites.closedloop.format.rows import EpisodeRow, as_stored, id_of, stance_of, text_of
-from worldgauge.suites.closedloop.home_env import HomeEnv
-from worldgauge.suites.closedloop.home_task import HomeRules, HomeSettings, HomeTask, aims_of_things
-from worldgauge.suites.closedloop.metrics import success, trajectory_steps
-from worldgauge.suites.closedloop.policies.contract import ActionPlan, Decision, History
-from worldgauge.suites.closedloop.sampling import HomeSampler, HomeSearch, by_number
-from worldgauge.suites.closedloop.task import TaskParameters, closed_loop_tasks, walked_facts
+from worldgauge.suites.worldinworld.format.rows import EpisodeRow, as_stored, id_of, stance_of, text_of
+from worldgauge.suites.worldinworld.home_env import HomeTaskEnv
+from worldgauge.suites.worldinworld.home_task import HomeRules, HomeSettings, HomeTask, aims_of_things
+from worldgauge.suites.worldinworld.metrics import success, trajectory_steps
+from worldgauge.suites.worldinworld.policies.contract import ActionPlan, Decision, History
+from worldgauge.suites.worldinworld.sampling import HomeSampler, HomeSearch, by_number
+from worldgauge.suites.worldinworld.task import TaskParameters, closed_loop_tasks, walked_facts
 from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Primitive, Stance
 
 
@@ -134,14 +134,14 @@ class FacingTask(HomeTask[FacingEpisode, "FacingRules"]):
     regret_unit = "radians off"
     ends: ClassVar[Mapping[str, str]] = {"faced": "looks at it"}
 
-    def goal(self, env: HomeEnv) -> Goal:
+    def goal(self, env: HomeTaskEnv) -> Goal:
         return Goal(text=self.instruction, target=str(self.episode.target))
 
-    def rules(self, env: HomeEnv, seed: int) -> FacingRules:
+    def rules(self, env: HomeTaskEnv, seed: int) -> FacingRules:
         within = part_of(self.settings, FacingSettings).facing_within
         return FacingRules(env, self, math.radians(12 if within == "narrow" else 30))
 
-    def outcome(self, rules: FacingRules, env: HomeEnv) -> dict[str, Any]:
+    def outcome(self, rules: FacingRules, env: HomeTaskEnv) -> dict[str, Any]:
         return {"off_rad": round(rules.off_rad(env.stance), 6)}
 
     def scores(self, record: Record) -> Iterator[Score]:
@@ -161,14 +161,14 @@ class FacingTask(HomeTask[FacingEpisode, "FacingRules"]):
     def outcome_words(self, facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{math.degrees(facts['off_rad']):.0f} degrees off"
 
-    def aims(self, env: HomeEnv) -> list[tuple[str, FloatArray, float]]:
+    def aims(self, env: HomeTaskEnv) -> list[tuple[str, FloatArray, float]]:
         return aims_of_things(env, (self.episode.target,))
 
 
 class FacingRules(HomeRules):
     """Look at the thing within a few decisions."""
 
-    def __init__(self, env: HomeEnv, task: FacingTask, within_rad: float) -> None:
+    def __init__(self, env: HomeTaskEnv, task: FacingTask, within_rad: float) -> None:
         super().__init__(task.parameters.candidates, task.parameters.length, task.settings.tts_ratio)
         self._env, self._within_rad, self._decisions = env, within_rad, task.parameters.decisions
         ((_, self._place, _),) = task.aims(env)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,11 @@ class Glb:
         number = self.add("textures", {"source": source, **texture})
         return self.add("materials", {"pbrMetallicRoughness": {"baseColorTexture": {"index": number}}})
 
+    def write(self, path: Path) -> Path:
+        """Write the file."""
+        path.write_bytes(self.bytes())
+        return path
+
     def bytes(self) -> bytes:
         """The file."""
         self.content["buffers"] = [{"byteLength": len(self.data)}]
@@ -74,8 +80,9 @@ TRIANGLE = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 QUAD = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
 
 
-def triangle() -> Glb:
-    """One triangle without indices."""
+def triangle(points: Any = TRIANGLE, *, picture: bytes | None = None, **primitive: Any) -> Glb:
+    """One triangle, or other `points`, without indices; a picture is its texture."""
     made = Glb()
-    made.mesh({"attributes": {"POSITION": made.array(TRIANGLE)}})
+    look = {} if picture is None else {"material": made.image(picture)}
+    made.mesh({"attributes": {"POSITION": made.array(points)}, **look, **primitive})
     return made

@@ -37,7 +37,7 @@ class Glow(Suite):
     name = "glow"
     Settings = GlowSettings
     titles = {"psnr": "PSNR"}  # noqa: RUF012
-    references = ("freeze",)
+    baselines = ("freeze",)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         for number in range(json.loads((source / "tasks.json").read_text())["n"]):
@@ -47,14 +47,14 @@ class Glow(Suite):
     def cluster_of(self, task: str, group: Any) -> str:
         return str(group["room"])
 
-    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
+    def perform(self, task: Task, model: Any, task_context: TaskContext) -> Record:
         frame = np.full((1, SIZE[1], SIZE[0], 3), 10 * task.sample["number"], np.uint8)
         actions = Actions(LOOP_WALK, np.zeros((0, len(LOOP_WALK)), np.float32))
         future = Actions(LOOP_WALK, np.zeros((HORIZON, len(LOOP_WALK)), np.float32))
         context = Context(Clip.from_array(frame, 20.0), np.eye(4)[None], actions, Camera.from_vertical_fov(*SIZE, 70))
         request = RolloutRequest(context, HORIZON, task_context.seed, actions=future)
-        answer = run_rollout(subject, request, 20.0, task_context)
-        return Record(task, subject.spec.name, task_context.directory, answer.facts, answer.rollout)
+        answer = run_rollout(model, request, 20.0, task_context)
+        return Record(task, model.spec.name, task_context.directory, answer.facts, answer.rollout)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         asked = 10 * record.task.sample["number"]

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import Camera, FloatArray
-from worldgauge.worlds.scan.mesh import Mesh
+from worldgauge.worlds.scan.mesh import ScanMesh
 
 _VERTEX = """
 #version 330
@@ -44,7 +44,7 @@ class OpenGl:
         mesh: The mesh.
     """
 
-    def __init__(self, gl: Any, mesh: Mesh) -> None:
+    def __init__(self, gl: Any, mesh: ScanMesh) -> None:
         self.gl = gl
         self.program = gl.program(vertex_shader=_VERTEX, fragment_shader=_FRAGMENT)
         self.parts = []

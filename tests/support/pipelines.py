@@ -13,16 +13,8 @@ def tiny_pipeline(kind: str, folder: Path) -> Path:
     import torch
 
     torch.manual_seed(0)
-    pipe = {
-        "wan21": _wan21,
-        "wan22": _wan22,
-        "ti2v": _ti2v,
-        "skyreels": _skyreels,
-        "forcing": _forcing,
-        "ltx": _ltx,
-        "svd": _svd,
-        "cosmos": _cosmos,
-    }[kind]()
+    kinds = (_wan21, _wan22, _ti2v, _skyreels, _forcing, _ltx, _svd, _cosmos)
+    pipe = {make.__name__: make for make in kinds}[f"_{kind}"]()
     if kind == "cosmos":  # the makers' checker is no part of what is trained
         pipe.register_modules(safety_checker=None)
     pipe.save_pretrained(folder)
@@ -100,12 +92,24 @@ def _transformer(kind: Any, **sizes: Any) -> Any:
     return kind(**{**usual, **sizes})
 
 
+def _flow() -> Any:
+    import diffusers
+
+    return diffusers.FlowMatchEulerDiscreteScheduler(shift=5.0)
+
+
+def _unipc() -> Any:
+    import diffusers
+
+    return diffusers.UniPCMultistepScheduler(flow_shift=5.0, use_flow_sigmas=True, prediction_type="flow_prediction")
+
+
 def _wan21() -> Any:
     import diffusers
 
     return diffusers.WanImageToVideoPipeline(
         vae=_vae(),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=5.0),
+        scheduler=_flow(),
         transformer=_transformer(diffusers.WanTransformer3DModel, in_channels=12, image_dim=4),
         **_umt5(),
         **_clip(),
@@ -116,36 +120,20 @@ def _wan22() -> Any:
     import diffusers
 
     both = [_transformer(diffusers.WanTransformer3DModel, in_channels=12) for _ in range(2)]
-    return diffusers.WanImageToVideoPipeline(
-        vae=_vae(),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=5.0),
-        transformer=both[0],
-        transformer_2=both[1],
-        boundary_ratio=0.9,
-        image_encoder=None,
-        image_processor=None,
-        **_umt5(),
-    )
+    parts = {"vae": _vae(), "scheduler": _flow(), "transformer": both[0], "transformer_2": both[1], **_umt5()}
+    return diffusers.WanImageToVideoPipeline(boundary_ratio=0.9, image_encoder=None, image_processor=None, **parts)
 
 
 def _ti2v() -> Any:
     import diffusers
 
-    return diffusers.WanImageToVideoPipeline(
-        vae=_vae(),
-        scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=5.0),
-        transformer=_transformer(diffusers.WanTransformer3DModel, in_channels=4),
-        expand_timesteps=True,
-        image_encoder=None,
-        image_processor=None,
+    parts = {
+        "vae": _vae(),
+        "scheduler": _flow(),
+        "transformer": _transformer(diffusers.WanTransformer3DModel, in_channels=4),
         **_umt5(),
-    )
-
-
-def _unipc() -> Any:
-    import diffusers
-
-    return diffusers.UniPCMultistepScheduler(flow_shift=5.0, use_flow_sigmas=True, prediction_type="flow_prediction")
+    }
+    return diffusers.WanImageToVideoPipeline(expand_timesteps=True, image_encoder=None, image_processor=None, **parts)
 
 
 def _skyreels() -> Any:
@@ -153,9 +141,7 @@ def _skyreels() -> Any:
 
     return diffusers.SkyReelsV2ImageToVideoPipeline(
         vae=_vae(),
-        scheduler=diffusers.UniPCMultistepScheduler(
-            flow_shift=5.0, use_flow_sigmas=True, prediction_type="flow_prediction"
-        ),
+        scheduler=_unipc(),
         transformer=_transformer(diffusers.SkyReelsV2Transformer3DModel, in_channels=12, image_dim=4),
         **_umt5(),
         **_clip(),
@@ -167,9 +153,7 @@ def _forcing() -> Any:
 
     return diffusers.SkyReelsV2DiffusionForcingImageToVideoPipeline(
         vae=_vae(),
-        scheduler=diffusers.UniPCMultistepScheduler(
-            flow_shift=5.0, use_flow_sigmas=True, prediction_type="flow_prediction"
-        ),
+        scheduler=_unipc(),
         transformer=_transformer(diffusers.SkyReelsV2Transformer3DModel, in_channels=4, inject_sample_info=False),
         **_umt5(),
     )

@@ -168,7 +168,7 @@ def _scores(runs: Path) -> Iterator[tuple[tuple[str, ...], list[float | None]]]:
             entry = json.loads(line)
             numbers = [entry["value"], *(value for _, value in entry["series"])]
             plain = [None if isinstance(one, dict) else one for one in numbers]
-            yield (path.parent.parent.name, entry["subject"], entry["task"], entry["metric"]), plain
+            yield (path.parent.parent.name, entry["model"], entry["task"], entry["metric"]), plain
 
 
 def _environment(variant: Variant, uv: str, folder: Path) -> Path | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from worldgauge.suites.closedloop.policies import process_proposer as served_policy
+from worldgauge.suites.worldinworld.policies import process_proposer as served_policy
 
 
 @contextmanager

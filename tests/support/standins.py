@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.perception.networks import Ready
-from worldgauge.perception.networks.segmentation import Detection
+from worldgauge.perception.networks.segmentation import DetectedBox
 
 Colour = tuple[int, int, int]
 
@@ -20,14 +20,14 @@ class ColourDetector:
     def __init__(self, things: Mapping[str, tuple[Colour, float]]) -> None:
         self.things, self.asked = things, 0
 
-    def detect(self, rgb: NDArray[np.uint8], names: Sequence[str], *, score: float) -> list[Detection]:
+    def detect(self, rgb: NDArray[np.uint8], names: Sequence[str], *, score: float) -> list[DetectedBox]:
         self.asked += 1
         found = []
         for name, (colour, sure) in self.things.items():
             rows, columns = np.nonzero((rgb == colour).all(-1))
             if name in names and len(rows) and sure >= score:
                 box = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
-                found.append(Detection(name, sure, tuple(float(side) for side in box)))
+                found.append(DetectedBox(name, sure, tuple(float(side) for side in box)))
         return sorted(found, key=lambda each: -each.score)
 
 

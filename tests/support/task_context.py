@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from worldgauge.core.image import Frames
-from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.model import Blinding, ModelSpec, RolloutRequest
 from worldgauge.engine.suite.contract import Stopwatch
 from worldgauge.perception.score_device import Means
 
@@ -15,8 +15,10 @@ class QuietContext:
     def __init__(self, directory: Path, seed: int = 7) -> None:
         self.directory = directory
         self.seed = seed
-        self.speed = Stopwatch()
+        self.speed, self.blinding = Stopwatch(), Blinding()
         self.means = Means()
+        self.is_built_in = True
+        self.with_decoy = None
         self.calls: list[tuple[int, int]] = []
 
     def progress(self, done: int, total: int) -> None:

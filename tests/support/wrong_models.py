@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +14,14 @@ from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.model import ModelSpec, RolloutRequest
 
 CHUNK = 4
+SOUND = ModelSpec("sound", frame_size=(64, 48), chunk=CHUNK, settings={"chunk": CHUNK})
 
 
 class Sound:
     """The last frame it saw, turned with the walker, with a little noise of the seed; four frames a chunk."""
 
     def __init__(self) -> None:
-        self.spec = ModelSpec("sound", frame_size=(64, 48), chunk=CHUNK, settings={"chunk": CHUNK})
+        self.spec = SOUND
 
     def draw(self, request: RolloutRequest) -> np.ndarray:
         """All frames."""
@@ -39,14 +40,82 @@ class Sound:
         return chunk
 
 
-class ArraySetting(Sound):
-    def __init__(self) -> None:
-        self.spec = ModelSpec("array-setting", settings={"gain": np.float32(0.9), "weights": float("nan"), "n": 3})
+def made(**members: Any) -> type[Sound]:
+    """A sound model but for some members."""
+    return type("Wrong", (Sound,), members)
 
 
-class BrokenName(Sound):
-    def __init__(self) -> None:
-        self.spec = ModelSpec("two\nlines")
+def declares(spec: ModelSpec) -> type[Sound]:
+    return made(__init__=lambda model: setattr(model, "spec", spec))
+
+
+def delivers(change: Callable[[np.ndarray], Any]) -> type[Sound]:
+    """A model whose chunks are changed."""
+    return made(deliver=lambda model, chunk: change(chunk))
+
+
+def fails(error: Exception, when: Callable[[RolloutRequest], bool]) -> type[Sound]:
+    """A model that some requests are too much for."""
+
+    def draw(model: Sound, request: RolloutRequest) -> np.ndarray:
+        if when(request):
+            raise error
+        return Sound.draw(model, request)
+
+    return made(draw=draw)
+
+
+class Tensor:
+    """Looks like a tensor on a graphics card: numpy cannot read it."""
+
+    def __init__(self, chunk: np.ndarray) -> None:
+        self.shape = chunk.shape
+
+    def detach(self) -> Tensor:
+        return self
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+
+ArraySetting = declares(ModelSpec("array-setting", settings={"gain": np.float32(0.9), "weights": float("nan"), "n": 3}))
+BrokenName = declares(ModelSpec("two\nlines"))
+Panorama = declares(ModelSpec("panorama", view="panorama"))
+DeafToWords = declares(replace(SOUND, inputs=frozenset({"caption"})))
+OfKeys = declares(replace(SOUND, action_spaces=("walk-look",)))
+
+UnitFloats = delivers(lambda chunk: chunk.astype(np.float32) / 255)
+SignedFloats = delivers(lambda chunk: chunk.astype(np.float16) / 127.5 - 1)
+OvershootingFloats = delivers(lambda chunk: chunk.astype(np.float32) / 100 - 0.05)
+ByteFloats = delivers(lambda chunk: chunk.astype(np.float64))
+Whole = delivers(lambda chunk: chunk.astype(np.int64) + 200)
+Masks = delivers(lambda chunk: chunk > 128)
+Lists = delivers(lambda chunk: list(chunk))
+Tensors = delivers(lambda chunk: Tensor(chunk))
+Unscaled = delivers(lambda chunk: (chunk / 255).astype(np.uint8))
+Transposed = delivers(lambda chunk: chunk.transpose(0, 2, 1, 3))
+ChannelsFirst = delivers(lambda chunk: chunk.transpose(0, 3, 1, 2))
+Alpha = delivers(lambda chunk: np.concatenate([chunk, chunk[..., :1]], axis=-1))
+Grey = delivers(lambda chunk: chunk[..., 0])
+Smaller = delivers(lambda chunk: chunk[:, ::2, ::2])
+BatchAxis = delivers(lambda chunk: chunk[None])
+Random = delivers(lambda chunk: np.random.default_rng().integers(0, 256, chunk.shape, np.uint8))
+Swapped = delivers(lambda chunk: chunk[..., ::-1])
+
+OnlyLeft = fails(
+    KeyError("token for a turn to the right"), lambda request: request.actions.column("camera_yaw").max() <= -0.09
+)
+NeedsWords = fails(TypeError("no prompt"), lambda request: not str(request.caption).endswith("."))
+NeedsTwo = fails(IndexError("index 1 is out of bounds"), lambda request: request.horizon == 1)
+RunsOut = fails(IndexError("index 64 is out of bounds"), lambda request: request.horizon > 64)
+ShortSighted = fails(
+    RuntimeError("the size of tensor a (128) must match the size of tensor b (64)"),
+    lambda request: len(request.context) > 64,
+)
+
+Batches = made(rollout_batch=lambda model, requests: [list(model.rollout(request)) for request in requests])
+SameBatch = made(rollout_batch=lambda model, requests: [list(model.rollout(requests[0])) for _ in requests])
+HalfBatch = made(rollout_batch=lambda model, requests: [list(model.rollout(requests[0]))])
 
 
 class UnknownNeeds(Sound):
@@ -57,11 +126,6 @@ class LateNeeds(Sound):
     def __init__(self) -> None:
         super().__init__()
         self.needs = {"gpus": 1}
-
-
-class Panorama(Sound):
-    def __init__(self) -> None:
-        self.spec = ModelSpec("panorama", view="panorama")
 
 
 class OtherRate(Sound):
@@ -103,99 +167,11 @@ class Exits(Sound):
         yield
 
 
-class UnitFloats(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk.astype(np.float32) / 255
-
-
-class SignedFloats(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk.astype(np.float16) / 127.5 - 1
-
-
-class OvershootingFloats(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk.astype(np.float32) / 100 - 0.05
-
-
-class ByteFloats(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk.astype(np.float64)
-
-
 class NotFinite(Sound):
     def deliver(self, chunk: np.ndarray) -> Any:
         floats = chunk.astype(np.float32) / 255
         floats[0, 0, 0] = np.nan
         return floats
-
-
-class Whole(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk.astype(np.int64) + 200
-
-
-class Masks(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk > 128
-
-
-class Lists(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return list(chunk)
-
-
-class Tensor:
-    """Looks like a tensor on a graphics card: numpy cannot read it."""
-
-    def __init__(self, chunk: np.ndarray) -> None:
-        self.shape = chunk.shape
-
-    def detach(self) -> Tensor:
-        return self
-
-    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
-        raise TypeError("can't convert cuda:0 device type tensor to numpy")
-
-
-class Tensors(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return Tensor(chunk)
-
-
-class Unscaled(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return (chunk / 255).astype(np.uint8)
-
-
-class Transposed(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk.transpose(0, 2, 1, 3)
-
-
-class ChannelsFirst(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk.transpose(0, 3, 1, 2)
-
-
-class Alpha(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return np.concatenate([chunk, chunk[..., :1]], axis=-1)
-
-
-class Grey(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk[..., 0]
-
-
-class Smaller(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk[:, ::2, ::2]
-
-
-class BatchAxis(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk[None]
 
 
 class SingleFrames(Sound):
@@ -244,11 +220,6 @@ class OneBuffer(Sound):
             yield buffer
 
 
-class Random(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return np.random.default_rng().integers(0, 256, chunk.shape, np.uint8)
-
-
 class Trembling(Sound):
     def deliver(self, chunk: np.ndarray) -> Any:
         trembling = np.random.default_rng().integers(0, 2, chunk.shape, np.uint8)
@@ -265,29 +236,9 @@ class SecondTimeFails(Sound):
         yield from super().rollout(request)
 
 
-class Swapped(Sound):
-    def deliver(self, chunk: np.ndarray) -> Any:
-        return chunk[..., ::-1]
-
-
 class Deaf(Sound):
     def draw(self, request: RolloutRequest) -> np.ndarray:
         return np.repeat(request.context.clip[-1][None], request.horizon, axis=0)
-
-
-class OnlyLeft(Sound):
-    def draw(self, request: RolloutRequest) -> np.ndarray:
-        assert request.actions is not None
-        if request.actions.column("camera_yaw").max() <= -0.09:
-            raise KeyError("token for a turn to the right")
-        return super().draw(request)
-
-
-class NeedsWords(Sound):
-    def draw(self, request: RolloutRequest) -> np.ndarray:
-        if not str(request.caption).endswith("."):
-            raise TypeError("no prompt")
-        return super().draw(request)
 
 
 class OneCaption(Sound):
@@ -295,18 +246,6 @@ class OneCaption(Sound):
         if request.caption is not None and "village" not in request.caption:
             raise KeyError(request.caption)
         return super().draw(request)
-
-
-class DeafToWords(Sound):
-    def __init__(self) -> None:
-        super().__init__()
-        self.spec = replace(self.spec, inputs=frozenset({"caption"}))
-
-
-class OfKeys(Sound):
-    def __init__(self) -> None:
-        super().__init__()
-        self.spec = replace(self.spec, action_spaces=("walk-look",))
 
 
 class OfLengths(Sound):
@@ -322,13 +261,6 @@ class OfLengths(Sound):
         return super().draw(request)
 
 
-class NeedsTwo(Sound):
-    def draw(self, request: RolloutRequest) -> np.ndarray:
-        if request.horizon == 1:
-            raise IndexError("index 1 is out of bounds")
-        return super().draw(request)
-
-
 class WholeChunks(Sound):
     def rollout(self, request: RolloutRequest) -> Iterator[Any]:
         frames = self.draw(request)
@@ -336,23 +268,9 @@ class WholeChunks(Sound):
         yield from padded.reshape(-1, CHUNK, *frames.shape[1:])
 
 
-class RunsOut(Sound):
-    def draw(self, request: RolloutRequest) -> np.ndarray:
-        if request.horizon > 64:
-            raise IndexError("index 64 is out of bounds")
-        return super().draw(request)
-
-
 class NeedsAPast(Sound):
     def draw(self, request: RolloutRequest) -> np.ndarray:
         request.context.clip[-2]
-        return super().draw(request)
-
-
-class ShortSighted(Sound):
-    def draw(self, request: RolloutRequest) -> np.ndarray:
-        if len(request.context) > 64:
-            raise RuntimeError("the size of tensor a (128) must match the size of tensor b (64)")
         return super().draw(request)
 
 
@@ -398,21 +316,6 @@ class OneAtATime(Sound):
             yield self.frames[first : first + CHUNK]
 
 
-class Batches(Sound):
-    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> Any:
-        return [list(self.rollout(request)) for request in requests]
-
-
-class SameBatch(Sound):
-    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> Any:
-        return [list(self.rollout(requests[0])) for _ in requests]
-
-
-class HalfBatch(Sound):
-    def rollout_batch(self, requests: Sequence[RolloutRequest]) -> Any:
-        return [list(self.rollout(requests[0]))]
-
-
 class NoBatch(Sound):
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> Any:
         raise NotImplementedError
@@ -430,7 +333,7 @@ class ManyFaults(Sound):
     def rollout(self, request: RolloutRequest) -> Iterator[Any]:
         self.asked += 1
         frames = self.draw(request).transpose(0, 2, 1, 3) / 255 + self.asked
-        request.context.poses[:] = 0
+        request.context.actions.values[:] = 0
         yield from frames[:-1, None]
 
 

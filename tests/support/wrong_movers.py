@@ -108,17 +108,19 @@ class WrongMover:
 
     def _read(self, text: str, horizon: int, fps: float) -> np.ndarray:
         """Moves of sentences: the seconds in which it is to stand are as told, all else takes the time that is left."""
-        clauses = re.findall(r"(Walk|Step|Turn|Look|Stand) (\w+)(?: for)? ([\d.]+) \w+\.", text)
-        assert " ".join(text.split()).count(".") == len(clauses) + sum("." in amount for *_, amount in clauses), text
-        standing = [round(float(amount) * fps) if verb == "Stand" else 0 for verb, _, amount in clauses]
-        moving = sum(verb != "Stand" for verb, *_ in clauses)
+        told = re.split(r", then |\. ", text.lower().removesuffix("."))
+        found = [re.fullmatch(r"(walk|step|turn|look|stand) (\w+)(?: for)? ([\d.]+) \w+", one) for one in told]
+        assert all(found), text
+        clauses = [one.groups() for one in found if one is not None]
+        standing = [round(float(amount) * fps) if verb == "stand" else 0 for verb, _, amount in clauses]
+        moving = sum(verb != "stand" for verb, *_ in clauses)
         moves, at = np.zeros((horizon, 5)), 0
         for (verb, way, amount), still in zip(clauses, standing, strict=True):
-            if verb == "Stand":
+            if verb == "stand":
                 at += still
                 continue
             frames = (horizon - sum(standing)) // moving
-            column = {"Walk": 0, "Step": 1, "Turn": 3, "Look": 4}[verb]
+            column = {"walk": 0, "step": 1, "turn": 3, "look": 4}[verb]
             whole = float(amount) if column < 2 else math.radians(float(amount))
             moves[at : at + frames, column] = whole / frames * (1 if way in ("forward", "left", "up") else -1)
             at += frames

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
-from worldgauge.engine.subject_run import RunStep
+from worldgauge.engine.model_run import RunStep
 from worldgauge.terminal import progress
 from worldgauge.terminal.progress import ProgressBar, RunProgress
 
@@ -21,7 +21,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return found.err.splitlines()
 
 
-def test_a_line_every_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_every_tenth(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBar() as bar:
         for done in range(201):
             bar.show("frames", done, 200)
@@ -29,14 +29,9 @@ def test_a_line_every_tenth(capsys: pytest.CaptureFixture[str]) -> None:
     told = lines(capsys)
     assert len(told) == 10
     assert (told[0], told[-1]) == ("[20/200] frames, 10%", "[200/200] frames, 100%")
-
-
-def test_a_slow_item_is_heard_of_after_a_while(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     now = iter(range(0, 10_000, 20))
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
-    with ProgressBar() as bar:
+    with ProgressBar() as bar:  # a slow item is heard of after a while
         for done in range(8):
             bar.show("frames", done, 1000)
     assert 2 <= len(lines(capsys)) <= 4
@@ -76,11 +71,7 @@ def test_a_run_counts_the_tasks_of_all_subjects_and_tells_what_went_wrong(capsys
         "[3/4] tasks, 75%",
         "[4/4] tasks, 100%",
     ]
-
-
-def test_a_task_whose_length_nobody_knows_is_no_more_than_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """An episode of an agent: decisions so far, of nobody knows how many."""
-    with RunProgress() as watch:
+    with RunProgress() as watch:  # an episode of an agent: decisions so far, of nobody knows how many
         for step in (RunStep("a", 0, 2, "t/0", (7, 0)), RunStep("a", 1, 2, "t/0", status="done")):
             watch(step)
     assert lines(capsys) == ["[1/2] tasks, 50%"]
@@ -96,6 +87,9 @@ def test_a_verbose_run_has_a_line_a_task(capsys: pytest.CaptureFixture[str]) -> 
         "[2/2] a t/1 failed: no such latent",
         "[2/2] b t/1 skipped: too short",
     ]
+    with RunProgress(verbose=True) as bar:  # of a length that nobody knows
+        bar(RunStep("a", 3, 0, "t/0", status="done"))
+    assert lines(capsys) == ["[3] a t/0 done"]
 
 
 DRAWN = """
@@ -116,18 +110,13 @@ def test_a_terminal_has_one_bar_with_rate_and_time_left(columns: int, terminal: 
     env = {**os.environ, "TERM": terminal, "COLUMNS": str(columns)}
     done = subprocess.Popen([sys.executable, "-c", DRAWN], stderr=theirs, env=env)
     os.close(theirs)
-    shown = io.BytesIO()
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        shown.write(part)
+    shown = b""
+    with suppress(OSError):  # at the end of what the other side has written
+        while part := os.read(ours, 4096):
+            shown += part
     os.close(ours)
     assert done.wait() == 0
-    text = shown.getvalue().decode()
+    text = shown.decode()
     assert "what went wrong" in text
     if terminal == "dumb":
         assert "\x1b" not in text
@@ -139,7 +128,7 @@ def test_a_terminal_has_one_bar_with_rate_and_time_left(columns: int, terminal: 
 
 
 @pytest.mark.parametrize("total", [0, 2, -1])
-def test_a_total_that_is_not_known_gives_no_share(
+def test_no_share_without_a_total(
     total: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = iter(range(0, 10_000, 40))
@@ -150,17 +139,8 @@ def test_a_total_that_is_not_known_gives_no_share(
     told = lines(capsys)
     assert told[-1] == "[5] walks"
     assert not any("%" in line or "/" in line for line in told)
-
-
-def test_a_bar_forgets_a_total_that_was_too_small() -> None:
-    with ProgressBar() as bar:
+    with ProgressBar() as bar:  # a total that was too small is forgotten
         bar.show("walks", 1, 2)
         assert bar._progress.tasks[0].total == 2
         bar.show("walks", 3, 2)
         assert bar._progress.tasks[0].total is None
-
-
-def test_a_run_of_unknown_length_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    with RunProgress(verbose=True) as bar:
-        bar(RunStep("a", 3, 0, "t/0", status="done"))
-    assert lines(capsys) == ["[3] a t/0 done"]

@@ -11,7 +11,7 @@ COLUMNS = ("first", "third", "both")
 
 
 def row(label: str, mean: float, flag: str = "") -> TableRow:
-    return TableRow(label, tuple(Cell(mean, 0.0, 3, 0.9 * mean, 1.1 * mean) for _ in COLUMNS), "subject", flag)
+    return TableRow(label, tuple(Cell(mean, 0.0, 3, 0.9 * mean, 1.1 * mean) for _ in COLUMNS), "model", flag)
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +38,11 @@ def test_small_numbers_keep_their_digits(capsys: pytest.CaptureFixture[str]) -> 
     ]  # fmt: skip
 
 
-def test_what_counts_as_independent_is_said_in_the_numbers_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_clusters_are_said_and_missing_intervals_have_no_brackets(capsys: pytest.CaptureFixture[str]) -> None:
     cells = (Cell(0.5, 0.0, 4, 0.4, 0.6, clusters=4), Cell(0.5, 0.0, 16, 0.4, 0.6, clusters=4))
-    cli_tables.headline(Table("mse", "Error", "1", "lower", ("one", "all"), (TableRow("walker", cells, "subject"),)))
+    cli_tables.headline(Table("mse", "Error", "1", "lower", ("one", "all"), (TableRow("walker", cells, "model"),)))
     assert "n=16 in 4: of 4 clusters, which count as independent, not the 16." in capsys.readouterr().out
-
-
-def test_a_missing_interval_leaves_no_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    # A missing interval leaves no brackets.
     rows = (TableRow("walker", (Cell(None, None, 0), Cell(1.5, 0.0, 1))),)
     cli_tables.headline(Table("mse", "Memory error", "m", "lower", ("first", "third"), rows))
     lines = capsys.readouterr().out.splitlines()
@@ -52,7 +50,7 @@ def test_a_missing_interval_leaves_no_brackets(capsys: pytest.CaptureFixture[str
     assert [line.split() for line in lines[1:]] == [["first", "third"], ["walker", "-", "1.500"], ["n=0", "n=1"]]
 
 
-def test_the_overview_has_only_columns_of_the_same_kind(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_overview_has_what_fits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     head = Table("mse", "Memory error", "1", "lower", COLUMNS, (row("walker", 0.5), row("still", 0.4)))
     same = Table("psnr", "PSNR", "dB", "higher", COLUMNS, (row("walker", 12.0), row("still", 13.0, "does not move")))
     keys = Table("by_keys", "By keys", "1", "lower", ("w", "s", "a"), (row("walker", 0.5),))
@@ -66,11 +64,6 @@ def test_the_overview_has_only_columns_of_the_same_kind(capsys: pytest.CaptureFi
     assert "paper" not in text
     cli_tables.overview([head, keys, paper])
     assert "The report has 2 more tables." in capsys.readouterr().out
-
-
-def test_the_overview_counts_what_does_not_fit(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     head = Table("mse", "Memory error", "1", "lower", COLUMNS, (row("walker", 0.5),))
     more = [Table(f"some_metric_{k}", "Some", "1", "lower", COLUMNS, (row("walker", 0.5),)) for k in range(4)]

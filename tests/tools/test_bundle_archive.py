@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from worldgauge.core.errors import DataError
 from worldgauge.tools.bundle import MANIFEST, Archive, root_of, write_archive
+from worldgauge.tools.verify import _is_plain
 
 CONTENTS = {"run.json": b"{}", "records/a/record.json": b"[1, 2]" * 50, "films/a/rollout.mp4": bytes(range(256)) * 4}
 
@@ -82,9 +83,7 @@ def test_same_contents_same_bytes(whole: bytes, tmp_path: Path) -> None:
 
 @given(st.data())
 @settings(max_examples=60)
-def test_a_changed_byte_is_found_or_changes_nothing(
-    whole: bytes, tmp_path_factory: object, data: st.DataObject
-) -> None:
+def test_a_changed_byte_is_found_or_unread(whole: bytes, tmp_path_factory: object, data: st.DataObject) -> None:
     """Bytes that zip readers ignore, such as a second copy of a time, may change; what is read may not."""
     place = data.draw(st.integers(0, len(whole) - 1))
     bit = data.draw(st.integers(0, 7))
@@ -110,18 +109,16 @@ def _one(name: str) -> Callable[[Path], object]:
     return lambda path: zipped(path, {name: b"x"})
 
 
-def _twice(path: Path) -> None:
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("run.json", b"1")
-        archive.writestr("run.json", b"2")
-
-
-def _encrypted(path: Path) -> None:
-    zipped(path, {"a": b"x"})
+def _patch(path: Path, place: int, value: bytes) -> None:
+    """Write into the last entry of the table of contents; places below 0 count from the end of the archive."""
     data = bytearray(path.read_bytes())
-    place = data.rindex(b"PK\x01\x02")
-    data[place + 8] |= 1
+    at = place + (len(data) if place < 0 else data.rindex(b"PK\x01\x02"))
+    data[at : at + len(value)] = value
     path.write_bytes(bytes(data))
+
+
+def _patched(place: int, value: bytes) -> Callable[[Path], object]:
+    return lambda path: _patch(zipped(path, {"a": b"x"}), place, value)
 
 
 def _lying_size(path: Path) -> None:
@@ -129,23 +126,7 @@ def _lying_size(path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MANIFEST, manifest_of({"a.json": b"0" * 16}))
         archive.writestr("a.json", b"0" * 10_000_000)
-    data = bytearray(path.read_bytes())
-    struct.pack_into("<L", data, data.rindex(b"PK\x01\x02") + 24, 16)
-    path.write_bytes(bytes(data))
-
-
-def _huge(path: Path) -> None:
-    zipped(path, {"a": b"x"})
-    data = bytearray(path.read_bytes())
-    struct.pack_into("<L", data, data.rindex(b"PK\x01\x02") + 24, 0xFFFFFFF0)
-    path.write_bytes(bytes(data))
-
-
-def _many(path: Path) -> None:
-    zipped(path, {"a": b"x"})
-    data = bytearray(path.read_bytes())
-    data[-10:-2] = struct.pack("<LL", 0x7FFFFFFF, 0)  # size and place of the table of contents
-    path.write_bytes(bytes(data))
+    _patch(path, 24, struct.pack("<L", 16))
 
 
 def _overlapping(path: Path) -> None:
@@ -191,15 +172,15 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "control": (_one("a\x1b[2J"), "no name of a file"),
     "link": (lambda path: zipped(path, {"a": b"/etc/passwd"}, mode=0o120777), "link"),
     "device": (lambda path: zipped(path, {"a": b""}, mode=0o020666), "link or a device"),
-    "twice": (_twice, "twice"),
+    "twice": (lambda path: write_plain(path, ("run.json", b"1"), ("run.json", b"2")), "twice"),
     "case": (lambda path: zipped(path, {"a": b"", "A": b""}), "twice"),
-    "encrypted": (_encrypted, "encrypted"),
+    "encrypted": (_patched(8, b"\x01"), "encrypted"),
     "lying size": (_lying_size, "a.json"),
-    "huge": (_huge, "size"),
-    "many": (_many, "too many"),
+    "huge": (_patched(24, struct.pack("<L", 0xFFFFFFF0)), "size"),
+    "many": (_patched(-10, struct.pack("<LL", 0x7FFFFFFF, 0)), "too many"),  # size and place of the table of contents
     "overlapping": (_overlapping, "in one another"),
     "bomb": (_bomb, "would unpack to"),
-    "no manifest": (lambda path: write_plain(path, {"run.json": b"{}"}), "no bundle of worldgauge"),
+    "no manifest": (lambda path: write_plain(path, ("run.json", b"{}")), "no bundle of worldgauge"),
     "other format": (lambda path: zipped(path, {}, b'{"format": "zip"}'), "another format"),
     "other version": (lambda path: zipped(path, {}, manifest_of({}, version=2)), "version 2"),
     "odd version": (lambda path: zipped(path, {}, manifest_of({}, version=[1] * 99)), "version"),
@@ -218,9 +199,9 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-def write_plain(path: Path, files: dict[str, bytes]) -> None:
+def write_plain(path: Path, *files: tuple[str, bytes]) -> None:
     with zipfile.ZipFile(path, "w") as archive:
-        for name, held in files.items():
+        for name, held in files:
             archive.writestr(name, held)
 
 
@@ -246,10 +227,16 @@ def test_hostile_archives_are_one_line(how: str, tmp_path: Path) -> None:
 def test_other_contents_under_the_same_manifest(tmp_path: Path) -> None:
     path = zipped(tmp_path / "b.zip", {"a.json": b"[2]"}, manifest_of({"a.json": b"[1]"}))
     with Archive(path) as archive:
-        with pytest.raises(DataError, match="not what the manifest names"):
-            archive.read("a.json")
-        with pytest.raises(DataError, match="not what the manifest names"):
-            archive.extract("a.json", tmp_path / "out" / "a.json")
-        with pytest.raises(DataError, match="not what the manifest names"):
-            archive.check("a.json")
+        for read in (archive.read, archive.check, lambda name: archive.extract(name, tmp_path / "out" / name)):
+            with pytest.raises(DataError, match="not what the manifest names"):
+                read("a.json")
     assert not (tmp_path / "out" / "a.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [("rules@1", True), ("klt-vo?side_px=320", True), (["a", 1, None], True)]
+    + [(text, False) for text in ("model@http://x", "cmd:rm", "./a.py:B", "a@b", "x@1/2", "/etc/passwd")],
+)
+def test_a_setting_with_a_version_is_plain_and_one_that_names_a_program_is_not(value: object, plain: bool) -> None:
+    assert _is_plain(value) == plain

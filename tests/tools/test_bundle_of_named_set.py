@@ -60,6 +60,8 @@ def test_rows_of_scores_say_which_set_they_are_of(run: Path, tmp_path: Path) -> 
     files = [*export([run], tmp_path, "csv"), *export([run], tmp_path, "parquet")]
     count = json.loads((run / "run.json").read_text())["tasks"]
     for path in files:
+        if path.name == "pairs.csv":  # one run has none
+            continue
         table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
         told = table[["set", "set_version", "set_part"]].drop_duplicates().to_numpy().tolist()
         assert told == [["worldgauge-toy", "3", f"all {count} tasks"]], path.name
@@ -68,39 +70,33 @@ def test_rows_of_scores_say_which_set_they_are_of(run: Path, tmp_path: Path) -> 
     assert set(rows["set_part"]) == {f"{count} of 1000 tasks"}
 
 
-def test_rows_of_scores_of_no_set_are_empty_there(glow_runs: Path, tmp_path: Path) -> None:
+def test_what_is_of_no_named_set_says_so(glow_runs: Path, tmp_path: Path) -> None:
     for path in (*export([glow_runs], tmp_path, "csv"), *export([glow_runs], tmp_path, "parquet")):
         table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
         assert table[["set", "set_version", "set_part"]].isna().all(axis=None), path.name
-
-
-def test_the_data_of_a_named_set_are_found_at_their_usual_place(
-    run: Path, glow_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(verifying, "named_sets", sets.named_sets)
-    monkeypatch.chdir(tmp_path)
-    (made,) = write_bundles([run], tmp_path / "bundles")
-    with pytest.raises(UsageError, match=r"--data, or make it .sets/toy/glow.: worldgauge data make toy --only glow"):
-        verify(made.path, rescore=2)
-    assert not verify(made.path).rescored  # nobody asked for it
-    shutil.copytree(glow_data, tmp_path / "sets/toy/glow")
-    found = verify(made.path, rescore=2)
-    assert len(found.rescored) == 2
-    assert found.ok
-    assert {one.verdict for one in found.numbers} == {"stands", "no value"}
-    (tmp_path / "sets/toy/glow/tasks.json").write_text('{"n": 5}')  # another data set at that place is none of it
-    assert next(one.status for one in verify(made.path, rescore=2).checks if one.name == "data") == "violated"
-
-
-def test_the_data_of_no_named_set_are_to_be_given(glow_runs: Path, tmp_path: Path) -> None:
     (made,) = write_bundles([glow_runs / "glowing"], tmp_path)
     with pytest.raises(UsageError, match=r"give its folder with --data$"):
         verify(made.path, rescore=2)
 
 
-def test_a_bundle_that_claims_more_than_it_has_is_found(run: Path, tmp_path: Path) -> None:
-    change(run, of=1000)
-    assert check_of(run, tmp_path / "bundles")[0] == "violated"
+def test_the_data_of_a_benchmark_set_are_found_by_its_name(
+    run: Path, glow_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifying, "named_sets", sets.named_sets)
+    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path))
+    (made,) = write_bundles([run], tmp_path / "bundles")
+    assert not verify(made.path).rescored  # nobody asked for it
+    place = tmp_path / "sets/worldgauge-toy-3/glow"
+    shutil.copytree(glow_data, place)
+    (place / "a").touch()
+    for data in (None, Path("toy"), Path("worldgauge-toy")):
+        found = verify(made.path, rescore=2, data=data)
+        assert len(found.rescored) == 2
+        assert found.ok
+    count = len(list(open_suite(glow.Glow.name, {}).tasks(glow_data)))
+    assert {one.verdict for one in found.numbers} == {f"2 of {count} tasks reproduced", "no value"}
+    (place / "tasks.json").write_text('{"n": 5}')  # another data set at that place is none of it
+    assert next(one.status for one in verify(made.path, rescore=2).checks if one.name == "data") == "violated"
 
 
 def test_tasks_of_other_data_are_found(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +109,8 @@ def test_tasks_of_other_data_are_found(run: Path, tmp_path: Path, monkeypatch: p
     assert "is not of it" in told
 
 
-def test_a_set_that_is_not_known_here_is_not_judged(run: Path, tmp_path: Path) -> None:
+def test_a_bundle_that_claims_more_than_it_has_is_found(run: Path, tmp_path: Path) -> None:
+    change(run, of=1000)
+    assert check_of(run, tmp_path / "bundles")[0] == "violated"
     change(run, version=9)
-    assert check_of(run, tmp_path / "bundles")[0] == "not looked"
+    assert check_of(run, tmp_path / "others")[0] == "not looked"

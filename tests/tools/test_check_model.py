@@ -4,6 +4,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from json import dumps, loads
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,10 @@ from support import wrong_models
 from support.places import DOCS
 from support.registered import own_names
 from worldgauge.cli import show as cli_check
-from worldgauge.core.errors import NotApplicableError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.errors import ModelError, NotApplicableError, UnknownNameError, UsageError
 from worldgauge.core.model import ModelSpec, RolloutRequest, imagines
 from worldgauge.engine.workers.pool import Pool
 from worldgauge.models import models
-from worldgauge.suites.loopnav.protocol import FRAMES_TO_IMAGINE
 from worldgauge.tools.check_model import CHECKS, ModelReport, _in_worker, _questions_of, check_model
 from worldgauge.tools.model_trial import trial_questions
 
@@ -49,7 +49,7 @@ def said(report: ModelReport, name: str) -> str:
 def test_our_own_models_have_no_violation(name: str) -> None:
     model = models.get(name)()
     panoramic = model.spec.view == "panorama"
-    report = check_model(model, suite="closedloop" if panoramic else None)
+    report = check_model(model, suite="worldinworld" if panoramic else None)
     assert judged(report, "violated") == set()
     assert judged(report, "warning") <= {"control"}
     pointless = [*(["long-context"] if panoramic else []), *(["other-size"] if model.spec.frame_size else [])]
@@ -106,11 +106,7 @@ WRONG: list[tuple[str, set[str], str]] = [
     ("WholeChunks", {"one-frame", "part-of-a-chunk"}, "Asked for 1 frame, it gave 4"),
     ("RunsOut", {"long-horizon"}, "Asked for 100 frames of 64x48"),
     ("NeedsAPast", {"short-context"}, "after 1 frame of context"),
-    (
-        "ShortSighted",
-        {"long-context"},
-        "after 128 frames of context, driven by actions, seed 7, it raised",
-    ),
+    ("ShortSighted", {"long-context"}, "after 128 frames of context, driven by actions, seed 7, it raised"),
     ("OneSize", {"long-horizon", "other-size"}, "it gave 100 frames of shape (90, 160, 3)"),
     ("OnlyLeft", {"control"}, "Asked to turn right, it raised KeyError"),
     ("Remembers", {"order", "dropped"}, "After another question, for the same question 8 of 8 frames differed"),
@@ -173,16 +169,9 @@ def test_what_does_not_answer_is_not_asked_on() -> None:
     report = check_model(wrong_models.Raises())
     assert judged(report, "not asked") == REST
     assert said(report, "speed").startswith("it would say nothing before")
-
-
-@pytest.mark.parametrize(
-    ("name", "words"), [("Panorama", "draws panoramas"), ("Refuses", "it wants a longer walk")], ids=lambda x: x
-)
-def test_what_cannot_be_asked_is_no_violation(name: str, words: str) -> None:
-    report = check_model(getattr(wrong_models, name)(), suite="loopnav")
-    assert report.ok
-    assert judged(report, "not asked") == REST | {"answers"}
-    assert words in said(report, "answers")
+    report = check_model(wrong_models.Slow(), deadline_s=0.01)  # found late: a live model cannot be stopped
+    assert judged(report, "violated") == {"answers"}
+    assert "gave nothing for" in said(report, "answers")
 
 
 def test_a_model_of_another_rate_and_size_is_asked_at_them() -> None:
@@ -190,8 +179,7 @@ def test_a_model_of_another_rate_and_size_is_asked_at_them() -> None:
     assert report.ok
     assert judged(report, "not asked") == {"other-size", "batch"}
     assert "64x48" in said(report, "other-size")
-    speed = next(verdict for verdict in report.verdicts if verdict.name == "speed")
-    assert "loopnav, 144 walks, one worker, about" in speed.measured, "it is asked at its own rate"
+    assert set(check_model(wrong_models.OtherRate(), only=("spec",), sizes=[(128, 72)]).speeds) == {"64x48"}
 
 
 @pytest.mark.parametrize(
@@ -199,9 +187,9 @@ def test_a_model_of_another_rate_and_size_is_asked_at_them() -> None:
     [
         ({}, "loopnav"),
         ({"action_spaces": ("walk-look",)}, "mind"),
-        ({"action_spaces": ("nav-steps",)}, "closedloop"),
+        ({"action_spaces": ("nav-steps",)}, "worldinworld"),
         ({"action_spaces": ("nav-steps",), "control": "camera"}, "loopnav"),
-        ({"view": "panorama"}, "closedloop"),
+        ({"view": "panorama"}, "worldinworld"),
         ({"action_spaces": ("of-nobody",)}, "loopnav"),
     ],
 )
@@ -210,18 +198,21 @@ def test_a_suite_is_chosen_that_suits_the_model(spec: dict[str, Any], suite: str
 
 
 def test_actions_that_a_model_does_not_know_are_not_asked_and_a_length_of_its_own_is() -> None:
-    keys = check_model(wrong_models.OfKeys(), suite="loopnav")
-    assert judged(keys, "not asked") == REST | {"answers"}
-    assert "knows the actions of walk-look, and those of this task are loop-walk" in said(keys, "answers")
+    for model, words in (
+        (wrong_models.Panorama(), "draws panoramas"),
+        (wrong_models.Refuses(), "it wants a longer walk"),
+        (wrong_models.OfKeys(), "knows the actions of walk-look, and those of this task are loop-walk"),
+    ):
+        report = check_model(model, suite="loopnav")
+        assert report.ok
+        assert judged(report, "not asked") == REST | {"answers"}
+        assert words in said(report, "answers")
     report = check_model(wrong_models.OfLengths())
     assert report.ok, report.to_dict()
     asked = {verdict.name: verdict.asked for verdict in report.verdicts}
     assert asked["one-frame"][0].startswith("4 frames of 64x48 after 21 frames of context")
     assert asked["answers"][0].startswith("8 frames of 64x48 after 21 frames of context")
-
-
-def test_no_context_is_longer_than_declared() -> None:
-    model = wrong_models.Listener()
+    model = wrong_models.Listener()  # no context is longer than declared
     assert check_model(model).ok
     assert model.heard == {1, 24, 40}
 
@@ -232,6 +223,9 @@ def test_a_model_that_dies_costs_only_that_check() -> None:
     assert judged(report, "not asked") == {"other-size", "batch"}
     assert "exited with code 3" in said(report, "control")
     assert "an illegal memory access" in said(report, "control")
+    report = check_model("support.wrong_models:DiesAtOnce")
+    assert judged(report, "violated") == {"answers"}
+    assert judged(report, "not asked") == REST
 
 
 @pytest.mark.slow
@@ -239,18 +233,6 @@ def test_a_model_that_hangs_costs_only_that_check() -> None:
     report = check_model("support.wrong_models:HangsOnShortContexts", deadline_s=10)
     assert judged(report, "violated") == {"short-context"}
     assert "timed out after 10 s without progress" in said(report, "short-context")
-
-
-def test_a_model_that_dies_at_once_is_not_asked_on() -> None:
-    report = check_model("support.wrong_models:DiesAtOnce")
-    assert judged(report, "violated") == {"answers"}
-    assert judged(report, "not asked") == REST
-
-
-def test_a_live_model_that_takes_too_long_is_found_late() -> None:
-    report = check_model(wrong_models.Slow(), deadline_s=0.01)
-    assert judged(report, "violated") == {"answers"}
-    assert "gave nothing for" in said(report, "answers")
 
 
 def test_text_and_live_object_get_the_same_verdicts() -> None:
@@ -300,31 +282,31 @@ class Heavy:
 """
 
 
-def test_speed_is_told_with_what_loopnav_would_take() -> None:
-    report = check_model(wrong_models.Sound())
-    measured = dict(next(verdict for verdict in report.verdicts if verdict.name == "speed").measured)
-    (rate,) = (value for name, value in measured.items() if name.startswith("frames a second"))
-    (needed,) = (value for name, value in measured.items() if name.startswith("loopnav"))
-    assert needed == f"{max(1, round(FRAMES_TO_IMAGINE / rate / 60))} min"
+def test_speed_is_measured_by_size_and_suites_that_skip_it_are_told() -> None:
+    report = check_model("freeze", only=("answers",), sizes=[(64, 36), (128, 72)])
+    assert set(report.speeds) == {"64x36", "128x72"}
+    assert all(speed.frame_s >= 0 and speed.question_s >= 0 for speed in report.speeds.values())
+    assert report.unfit == {}
+    keys = wrong_models.Sound()
+    keys.spec = replace(keys.spec, action_spaces=("mind",))
+    assert "loopnav" in check_model(keys, only=("spec",)).unfit
 
 
 def test_what_cannot_be_made_is_an_error() -> None:
-    with pytest.raises(SubjectError, match="no model 'freez'"):
+    with pytest.raises(ModelError, match="no model 'freez'"):
         check_model("freez")
     with pytest.raises(UsageError, match="is no world model"):
         check_model(object())  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="deadline must be above 0"):
         check_model("freeze", deadline_s=0)
+    with pytest.raises(UnknownNameError, match="mind"):
+        check_model(Keyed(), suite="mindd")
 
 
-def test_the_page_lists_every_check_in_order() -> None:
+def test_the_page_lists_every_check_in_order_and_its_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     page = (DOCS / "check_model.md").read_text("utf-8")
     listed = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", page, re.MULTILINE)
     assert listed == [(check.name, check.question) for check in CHECKS.values()]
-
-
-def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (DOCS / "check_model.md").read_text("utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(code, "docs/check_model.md", "exec"), {"__name__": "page"})
     assert "control warning Turning to the left" in capsys.readouterr().out
@@ -398,11 +380,6 @@ def test_a_model_of_keys_is_asked_with_keys() -> None:
     assert judged(report, "violated") == set()
     assert judged(report, "not asked") <= {"batch"}
     assert judged(check_model(Keyed()), "violated")
-
-
-def test_an_unknown_suite_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="mind"):
-        check_model(Keyed(), suite="mindd")
 
 
 def test_one_suite_is_asked_where_none_is_named() -> None:

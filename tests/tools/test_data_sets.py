@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from worldgauge.core.errors import DataError, RunError, UsageError
+from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
 from worldgauge.core.io import digest_of_file
+from worldgauge.engine import sets
 from worldgauge.engine.collect import collect
 from worldgauge.engine.collection import MANIFEST
 from worldgauge.engine.sets import DEFINITION, NamedSet, SetPart, open_set, read_set
@@ -21,6 +22,7 @@ from worldgauge.tools.data_sets import (
     check_set,
     content_of,
     differing_versions,
+    find_data,
     freeze,
     make_set,
     planned,
@@ -34,25 +36,26 @@ OPTIONS = {"structures": 1, "stimuli": 0, "commonsense": 1, "size_px": 64, "seed
 def frozen(tmp_path_factory: pytest.TempPathFactory) -> NamedSet:
     """A set of one build, frozen from a folder that was collected by hand."""
     root = tmp_path_factory.mktemp("frozen")
-    collect("build", root / "build", **OPTIONS)
+    collect("mineanybuild", root / "mineanybuild", **OPTIONS)
     return freeze(define(root / "toy"), root)
 
 
 def define(folder: Path) -> Path:
     """The definition of a set of one part that is not frozen."""
     folder.mkdir()
-    content = {"name": "worldgauge-toy", "version": 2, "title": "A toy", "suites": {"build": {"options": OPTIONS}}}
+    suites = {"mineanybuild": {"options": OPTIONS}}
+    content = {"name": "worldgauge-toy", "version": 2, "title": "A toy", "suites": suites}
     (folder / DEFINITION).write_text(json.dumps(content))
     return folder
 
 
 def test_what_is_half_made_is_not_frozen(tmp_path: Path) -> None:
-    collect("build", tmp_path / "build", **OPTIONS)
-    (tmp_path / "build/data/images/own/oak_hut.png").unlink()
+    collect("mineanybuild", tmp_path / "mineanybuild", **OPTIONS)
+    (tmp_path / "mineanybuild/data/images/own/oak_hut.png").unlink()
     definition = define(tmp_path / "toy")
-    with pytest.raises(UsageError, match=r"build: 1 of 2 things are made; make the others first"):
+    with pytest.raises(UsageError, match=r"mineanybuild: 1 of 2 things are made; make the others first"):
         freeze(definition, tmp_path)
-    assert not (definition / "build.json").exists()
+    assert not (definition / "mineanybuild.json").exists()
     assert not read_set(definition).is_frozen
 
 
@@ -66,31 +69,26 @@ def test_another_folder_gets_the_same_digests(frozen: NamedSet, tmp_path: Path) 
     assert planned(frozen, tmp_path / "set")[0]["done"] == 0
     found = make_set(frozen, tmp_path / "set")
     assert found.check.ok
-    assert found.check.whole == ("build",)
+    assert found.check.whole == ["mineanybuild"]
     assert found.check.compared == len(frozen.parts[0].files)
-    assert planned(frozen, tmp_path / "set")[0] == {
-        "suite": "build",
-        "items": 2,
-        "done": 2,
-        "minutes": None,
-        "frozen": True,
-    }
+    plan = {"suite": "mineanybuild", "items": 2, "done": 2, "minutes": None, "frozen": True}
+    assert planned(frozen, tmp_path / "set")[0] == plan
 
 
 def test_a_changed_file_is_named_with_what_to_do(frozen: NamedSet, made: Path) -> None:
-    picture = next((made / "build").rglob("*.png"))
+    picture = next((made / "mineanybuild").rglob("*.png"))
     picture.write_bytes(picture.read_bytes() + b"\0")
     found = check_set(frozen, made)
     assert not found.ok
-    assert found.differing == (picture.relative_to(made).as_posix(),)
+    assert found.differing == [picture.relative_to(made).as_posix()]
     assert "so it is the file or the processor" in found.advice
     older = replace(frozen, made_with={**frozen.made_with, "numpy": "1.0"})
     assert f"numpy 1.0 (here {versions_here()['numpy']})" in check_set(older, made).advice
     assert "data pull" in found.advice
     assert "too many" not in found.advice
-    (made / "build" / "more.png").write_bytes(b"")
+    (made / "mineanybuild" / "more.png").write_bytes(b"")
     assert "remove the files that differ and those that are too many" in check_set(frozen, made).advice
-    (made / "build" / "more.png").unlink()
+    (made / "mineanybuild" / "more.png").unlink()
     packed = replace(frozen, made_with={**frozen.made_with, "zlib": "1.3.1.zlib-ng"})
     assert f"zlib 1.3.1.zlib-ng (here {zlib.ZLIB_RUNTIME_VERSION})" in check_set(packed, made).advice
 
@@ -100,17 +98,17 @@ def test_a_frozen_set_tells_all_that_its_bytes_depend_on(frozen: NamedSet, made:
     assert not differing_versions(frozen)
     # A set that was frozen before these were noted does not claim them.
     older = replace(frozen, made_with={"numpy": versions_here()["numpy"]})
-    picture = next((made / "build").rglob("*.png"))
+    picture = next((made / "mineanybuild").rglob("*.png"))
     picture.write_bytes(picture.read_bytes() + b"\0")
     assert "what is here (numpy), so" in check_set(older, made).advice
 
 
 def test_missing_and_further_files_are_told(frozen: NamedSet, made: Path) -> None:
-    picture = next((made / "build").rglob("*.png"))
+    picture = next((made / "mineanybuild").rglob("*.png"))
     name = picture.relative_to(made).as_posix()
     picture.rename(picture.with_name("more.png"))
     found = check_set(frozen, made)
-    assert found.missing == (name,)
+    assert found.missing == [name]
     assert [Path(one).name for one in found.extra] == ["more.png"]
     assert "remove what is too many, and make what is missing" in found.advice
     picture.with_name("more.png").unlink()
@@ -125,50 +123,43 @@ def test_a_set_that_was_stopped_is_not_said_to_differ(frozen: NamedSet, made: Pa
     root = tmp_path / "stopped"
     with pytest.raises(KeyboardInterrupt):
         make_set(frozen, root, progress=stop)
-    manifest = root / "build" / MANIFEST
+    manifest = root / "mineanybuild" / MANIFEST
     manifest.write_text(json.dumps(json.loads(manifest.read_text())))  # where a suite has worlds, it grows with them
     found = check_set(frozen, root)
-    assert found.unfinished == (("build", 1, 2),)
+    assert found.unfinished == [("mineanybuild", 1, 2)]
     assert not found.ok
     assert not found.differing
     assert found.advice.startswith("make what is missing")
     # A finished file that was changed is found all the same.
-    picture = next((root / "build" / "data").rglob("*.png"))
+    picture = next((root / "mineanybuild" / "data").rglob("*.png"))
     picture.write_bytes(b"x")
-    assert check_set(frozen, root).differing == (picture.relative_to(root).as_posix(),)
+    assert check_set(frozen, root).differing == [picture.relative_to(root).as_posix()]
 
 
-def test_logs_and_hidden_files_are_no_part_of_it(frozen: NamedSet, made: Path) -> None:
-    (made / "build" / "logs").mkdir()
-    (made / "build" / "logs" / "worker.txt").write_text("x")
-    (made / "build" / ".part").write_text("x")
+def test_the_card_is_beside_it_and_logs_and_hidden_files_are_no_part(frozen: NamedSet, made: Path) -> None:
+    (made / "mineanybuild" / "logs").mkdir()
+    (made / "mineanybuild" / "logs" / "worker.txt").write_text("x")
+    (made / "mineanybuild" / ".part").write_text("x")
     assert check_set(frozen, made).ok
-
-
-def test_a_part_that_is_not_frozen_is_not_called_whole(frozen: NamedSet, made: Path) -> None:
-    found = check_set(replace(frozen, parts=(SetPart("build", OPTIONS),)), made)
-    assert found.open == ("build",)
-    assert not found.whole
-
-
-def test_a_folder_without_any_part_is_an_error(frozen: NamedSet, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no part of worldgauge-toy"):
-        check_set(frozen, tmp_path)
-
-
-def test_the_card_has_front_matter_and_the_licence_is_beside_it(frozen: NamedSet, made: Path) -> None:
     text = (made / "README.md").read_text()
-    head = yaml.safe_load(text.split("---")[1])
-    assert head["license"] == "apache-2.0"
+    assert yaml.safe_load(text.split("---")[1])["license"] == "apache-2.0"
     assert "worldgauge-toy, version 2" in text
     assert "SPDX-License-Identifier: Apache-2.0" in (made / "LICENSE").read_text()
     assert f"| {len(frozen.parts[0].tasks)} | {len(frozen.parts[0].files)} |" in text
 
 
+def test_a_part_that_is_not_frozen_is_not_called_whole(frozen: NamedSet, made: Path, tmp_path: Path) -> None:
+    found = check_set(replace(frozen, parts=(SetPart("mineanybuild", OPTIONS),)), made)
+    assert found.open == ["mineanybuild"]
+    assert not found.whole
+    with pytest.raises(DataError, match="holds no part of worldgauge-toy"):
+        check_set(frozen, tmp_path)
+
+
 SMALLEST = {
     "loopnav": {"settlements": 1, "ranges": [5], "types": ["ABA"]},
     "mind": {"mem": 0, "action_space": 0, "mirror": 1},
-    "build": {"structures": 1, "stimuli": 0, "commonsense": 1},
+    "mineanybuild": {"structures": 1, "stimuli": 0, "commonsense": 1},
 }
 """Options that ask for a few items of the small set: what an item holds does not depend on the number of others."""
 
@@ -207,6 +198,48 @@ def test_workers_are_asked_for_code_that_rounds_alike(tmp_path: Path, monkeypatc
 
 @pytest.mark.slow
 def test_the_small_set_comes_out_as_it_was_frozen(tmp_path: Path) -> None:
-    found = make_set(open_set("mini"), tmp_path, workers=2)
+    small = open_set("small")
+    found = make_set(small, tmp_path, workers=2)
     assert found.check.ok, found.check.to_dict()
-    assert len(found.check.whole) == 5
+    assert set(found.check.whole) == {part.suite for part in small.parts if part.is_frozen}
+
+
+def test_data_are_found_by_the_name_of_a_set_and_made_if_missing(
+    frozen: NamedSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sets, "named_sets", lambda: {frozen.name: frozen})
+    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
+    folder = find_data("toy", "mineanybuild")
+    assert folder == tmp_path / "cache/sets/worldgauge-toy-2/mineanybuild"
+    assert check_set(frozen, folder.parent).whole == ["mineanybuild"]
+    assert f"making mineanybuild of worldgauge-toy in {folder.parent}" in capsys.readouterr().err
+    assert find_data("worldgauge-toy", "mineanybuild") == folder  # not made again
+    assert "making" not in capsys.readouterr().err
+    next(folder.rglob("*.png")).unlink()
+    assert find_data("toy", "mineanybuild") == folder
+    assert check_set(frozen, folder.parent).whole == ["mineanybuild"]
+    with pytest.raises(UnknownNameError, match="part of worldgauge-toy"):
+        find_data("toy", "loopnav")
+
+
+def test_a_folder_comes_before_a_set_of_its_name(
+    frozen: NamedSet, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sets, "named_sets", lambda: {frozen.name: frozen})
+    monkeypatch.chdir(tmp_path)
+    made.rename(tmp_path / "toy")
+    assert find_data("toy", "mineanybuild") == Path("toy/mineanybuild")  # the folder of a set holds those of suites
+    assert find_data(Path("toy/mineanybuild"), "mineanybuild") == Path("toy/mineanybuild")
+    assert find_data("toy", "loopnav") == Path("toy")
+    with pytest.raises(UsageError, match=r"absent: no such folder, and no benchmark set"):
+        find_data("absent", "mineanybuild")
+    monkeypatch.setenv("WORLDGAUGE_CACHE", "off")
+    with pytest.raises(UsageError, match=r"WORLDGAUGE_CACHE is off"):
+        find_data("worldgauge-toy", "mineanybuild")
+
+
+def test_a_frozen_part_states_its_size(frozen: NamedSet) -> None:
+    part = frozen.parts[0]
+    assert part.tasks_count == len(part.tasks) == 7
+    assert 1 < part.clusters <= part.tasks_count
+    assert part.megabytes > 0

@@ -15,8 +15,6 @@ from support.commands import Done, command
 from support.places import ROOT
 from worldgauge.core.errors import UsageError, WorldgaugeError
 from worldgauge.tools import doctor
-from worldgauge.tools import doctor as base
-from worldgauge.tools import doctor as optional
 from worldgauge.tools.doctor import EXTRAS, AbsentError, Requirement
 
 
@@ -45,9 +43,6 @@ def test_an_installation_that_works(tmp_path: Path) -> None:
     parts = re.findall(r"^(?:ok|optional) +(\w+): ", done.stdout, re.MULTILINE)
     assert parts == [*doctor.NEEDED, *doctor.OPTIONAL]
     assert f"GB free in {tmp_path}".replace(" ", "") in "".join(done.stdout.split())
-
-
-def test_every_extra_is_looked_at() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert set(EXTRAS) == set(project["optional-dependencies"]) - {"dev"}
 
@@ -80,7 +75,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pyt
 
 
 def test_an_extra_that_is_not_there_names_what_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optional, "find_spec", lambda name: None)
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
     with pytest.raises(AbsentError) as caught:
         EXTRAS["manipulation"].check()
     assert str(caught.value) == (
@@ -95,48 +90,36 @@ def test_an_extra_that_is_not_there_names_what_needs_it(monkeypatch: pytest.Monk
         ("import os; os.kill(os.getpid(), 11)", "does not work (the check ended with signal 11): nothing was printed"),
     ],
 )
-def test_an_extra_that_is_broken_is_one_line(
-    text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_extra_is_one_line(text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, "structures")
     put_module(tmp_path, "nbtlib", text, monkeypatch)
     done = command(tmp_path, "doctor", "--json")
     assert done.returncode == 0
     assert parts_of(done)["structures"] == Requirement("structures", False, False, told)
-
-
-def test_a_check_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    only(monkeypatch, "structures")
     put_module(tmp_path, "nbtlib", "import time; time.sleep(60)", monkeypatch)
     monkeypatch.setattr(doctor, "DEADLINE_S", 1.0)
     assert parts_of(command(tmp_path, "doctor", "--json"))["structures"].told == "no answer within 1 s"
 
 
-def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "LEAST_FREE_GB", 1e9)
+def test_a_full_disk_and_an_older_python_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "LEAST_FREE_GB", 1e9)
     with pytest.raises(UsageError, match=rf"GB free in {tmp_path}/new: make room"):
-        base.check_folder(tmp_path / "new", "make room")
-
-
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+        doctor.check_folder(tmp_path / "new", "make room")
     with pytest.raises(UsageError, match=r"/proc/none cannot be written to .*: name another"):
-        base.check_folder(Path("/proc/none"), "name another")
-
-
-def test_an_older_python_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+        doctor.check_folder(Path("/proc/none"), "name another")
     monkeypatch.setattr(sys, "version_info", (3, 9, 1))
     with pytest.raises(UsageError, match=r"worldgauge needs >=3\.11"):
-        base.check_python()
+        doctor.check_python()
 
 
 def test_a_damaged_set_of_weights_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path))
     with pytest.raises(AbsentError, match="none here"):
-        optional.check_weights()
+        doctor.check_weights()
     (tmp_path / "lpips-alex").mkdir()
     (tmp_path / "lpips-alex" / "alex.pth").write_bytes(b"broken")
     with pytest.raises(Exception, match=r"expected 6009 bytes, got 6; worldgauge weights pull lpips-alex"):
-        optional.check_weights()
+        doctor.check_weights()
 
 
 def test_only_minecraft_looks_at_a_server(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -40,14 +41,21 @@ def test_hub_files_are_yaml_of_their_form(glow_runs: Path, tmp_path: Path) -> No
 
 
 def test_rows_are_the_scores(glow_runs: Path, tmp_path: Path) -> None:
-    scores, tables = export([glow_runs], tmp_path, "csv")
+    scores, tables, table, pairs = export([glow_runs], tmp_path, "csv")
     frame = pd.read_csv(scores)
     wanted = [score for name in ("better", "faulty", "glowing") for score in scores_of(glow_runs / name)]
     assert frame["metric"].tolist() == [score.metric for score in wanted]
     np.testing.assert_array_equal(frame["value"], [np.nan if one.value is None else one.value for one in wanted])
     assert frame["reason"].dropna().unique().tolist() == ["not measured"]
     rows = list(csv.DictReader(tables.read_text().splitlines()))
-    assert [(row["subject"], row["n"]) for row in rows] == [("better", "6"), ("faulty", "5"), ("glowing", "6")]
+    assert [(row["model"], row["n"]) for row in rows] == [("better", "6"), ("faulty", "5"), ("glowing", "6")]
+    assert [[row[name] for name in ("expected", "scored", "failed")] for row in rows] == [
+        ["6", "6", "0"], ["6", "5", "1"], ["6", "6", "0"]
+    ]  # fmt: skip
+    assert [row["model"] for row in csv.DictReader(table.read_text().splitlines())] == ["better", "faulty", "glowing"]
+    assert [(row["a"], row["b"]) for row in csv.DictReader(pairs.read_text().splitlines())] == [
+        ("better", "glowing"), ("better", "faulty"), ("glowing", "faulty")
+    ]  # fmt: skip
     (parquet,) = export([glow_runs], tmp_path, "parquet")
     held = pd.read_parquet(parquet)
     assert held["task"].tolist() == frame["task"].tolist()
@@ -90,7 +98,7 @@ def test_rows_of_other_runs_are_not_lost(form: str, glow_runs: Path, tmp_path: P
         before[files[-1]] = files[-1].read_bytes()
         lost = "mind_first"
     else:
-        lost = f"glow {RunFolder(both[1]).facts()['subject']['name']}"
+        lost = f"glow {RunFolder(both[1]).facts()['model']['name']}"
     with pytest.raises(UsageError, match=rf"also holds {lost}, which would be lost; name all runs in one command"):
         export(both[:1], tmp_path, form, names)
     assert {path: path.read_bytes() for path in files} == before
@@ -105,16 +113,28 @@ def test_a_file_of_somebody_else_is_not_replaced(glow_runs: Path, tmp_path: Path
 
 def test_a_model_id_is_not_that_of_a_reference(glow_data: Path, glow_suite: None, tmp_path: Path) -> None:
     found = run("glow", model="freeze", data=glow_data, out=tmp_path / "runs", limit=1)
-    with pytest.raises(UsageError, match=r"runs are of references \(freeze\); leave it out"):
+    with pytest.raises(UsageError, match=r"runs are of baselines \(freeze\); leave it out"):
         export([found.folders[0].directory], tmp_path, "hf", NAMES)
 
 
 def test_command(glow_runs: Path, tmp_path: Path) -> None:
     done = command(tmp_path, "export", glow_runs, "--to", "csv", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["files"] == ["results/scores.csv", "results/tables.csv"]
+    names = ["scores", "tables", "table", "pairs"]
+    assert json.loads(done.stdout)["files"] == [f"results/{name}.csv" for name in names]
     told = command(tmp_path, "export", glow_runs / "glowing", "--to", "hf", "--dataset", "lab/glow-set")
     assert (told.returncode, "huggingface.js" in told.stdout) == (0, True), told.stderr
     assert "huggingface.js" not in done.stdout
+    words = "--to", "markdown", "--label", "better=Ours", "--label", "glowing=Theirs"
+    assert command(tmp_path, "export", glow_runs.parent, *words).stdout == "results/table.md\n"
+    table = (tmp_path / "results" / "table.md").read_text()
+    assert re.findall(r"^\| (\w+) \|", table, re.MULTILINE) == ["model", "Ours", "faulty", "Theirs"]
+    for words, error in (
+        (("--label", "a=b"), "not NAME=LABEL of one of"),
+        (("--label", "a") * 4, "4 labels for 3 models"),
+    ):
+        refused = command(tmp_path, "export", glow_runs, "--to", "latex", *words)
+        assert (refused.returncode, error in refused.stderr) == (2, True)
+    assert "go with --to" in command(tmp_path, "export", glow_runs, "--label", "a").stderr
     refused = command(tmp_path, "export", glow_runs, "--to", "xml")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)

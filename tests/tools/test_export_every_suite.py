@@ -17,17 +17,18 @@ from support.registered import own_names
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.result import group_columns
 from worldgauge.engine.store import RunFolder
+from worldgauge.engine.suite.base import AnsweredSuite
 from worldgauge.engine.suite.contract import Score, Task
 from worldgauge.suites import suites
 from worldgauge.tools.export import ExportNames, export
 
 SMALL: dict[str, dict[str, Any]] = {
     "mind": {"poses": "exact", "tests": "mem"},
-    "target": {"decoder": "exact"},
-    "closedloop": {"view_px": 48, "panorama_px": 128, "decisions": 1},
+    "targetbench": {"decoder": "exact"},
+    "worldinworld": {"view_px": 48, "panorama_px": 128, "decisions": 1},
 }
 """Settings that make a run short."""
-OWN = ("subject", "task", "cluster", "metric", "value", "unit", "better", "n", "reason")
+OWN = ("model", "task", "cluster", "metric", "value", "unit", "better", "n", "reason")
 
 
 class Clashing(Glow):
@@ -49,7 +50,7 @@ def result(glow_suite: None, request: pytest.FixtureRequest, tmp_path_factory: p
         if name == "clashing":
             yield wg.run(name, model=Glowing(), data=make_data(out / "data", 2), out=out / "runs")
         else:
-            model = "random" if suites.get(name).subject_kind == "agent" else "freeze"
+            model = "random" if suites.get(name).answerer_kind == "agent" else "freeze"
             data = request.getfixturevalue(f"{name}_data")
             yield wg.run(name, model=model, data=data, out=out, settings=SMALL.get(name), limit=3)
     finally:
@@ -112,7 +113,7 @@ def test_the_form_of_the_hub_names_a_set(result: wg.Result, tmp_path: Path) -> N
 
 def test_the_first_task_of_the_frame_is_shown(result: wg.Result, tmp_path: Path) -> None:
     task = result.frame.task[0]
-    if result.suite.shows_answers:
+    if isinstance(result.suite, AnsweredSuite):
         with pytest.raises(UsageError, match="has no films"):
             result.film(task)
         return

@@ -23,7 +23,7 @@ MODELS, TASKS = ("freeze", "memory"), "6"
 @pytest.mark.timeout(600)
 def test_from_a_named_set_to_a_board(tmp_path: Path) -> None:
     """All that a person types, in one folder, with what is told of the set on the way."""
-    named = open_set("mini")
+    named = open_set("small")
     if named.made_with.get("machine") != versions_here()["machine"]:
         pytest.skip("the set was frozen on another kind of processor")
 
@@ -33,20 +33,18 @@ def test_from_a_named_set_to_a_board(tmp_path: Path) -> None:
         told: dict[str, Any] = json.loads(found.stdout)
         return told
 
-    made = done("data", "make", "mini", "--only", "loopnav")
-    assert made["whole"] == ["loopnav"]
     models = [word for model in MODELS for word in ("--model", model)]
-    ran = done("run", "loopnav", "--data", "sets/mini/loopnav", *models, "--limit", TASKS, "--out", "runs")
-    subjects = [row["label"] for row in ran["tables"][0]["rows"]]
-    assert set(MODELS) < set(subjects)  # and a reference that nobody named
-    assert ran["counts"]["scored"] == ran["counts"]["expected"] == int(TASKS) * len(subjects)
-    part = f"worldgauge-mini, version 1, a part of it: {TASKS} of {len(named.part('loopnav').tasks)} tasks"
+    ran = done("run", "loopnav", "--data", "worldgauge-small", *models, "--fresh", "--limit", TASKS, "--out", "runs")
+    labels = [row["label"] for row in ran["tables"][0]["rows"]]
+    assert set(MODELS) < set(labels)  # and a baseline that nobody named
+    assert ran["counts"]["scored"] == ran["counts"]["expected"] == int(TASKS) * len(labels)
+    part = f"worldgauge-small, version 2, a part of it: {TASKS} of {len(named.part('loopnav').tasks)} tasks"
     assert any(part in note for note in ran["tables"][0]["notes"])
 
     packed = {Path(one["path"]).name: one for one in done("bundle", "runs", "--whole", "3")["bundles"]}
-    assert len(packed) == len(subjects)
+    assert len(packed) == len(labels)
     for one in (packed[f"loopnav-{model}.zip"] for model in MODELS):
-        seen = done("verify", one["path"], "--rescore", "2", "--root", one["root"])
+        seen = done("verify", one["path"], "--rescore", "2", "--content-hash", one["root"])
         assert seen["ok"]
         assert len(seen["rescored"]) == 2
         checks = {check["name"]: (check["status"], check["told"]) for check in seen["checks"]}
@@ -55,12 +53,12 @@ def test_from_a_named_set_to_a_board(tmp_path: Path) -> None:
         assert "stands" in {number["verdict"] for number in seen["numbers"]}
 
     board = done("board", "bundles")
-    assert (board["shown"], board["left_out"]) == (len(subjects), {})
+    assert (board["shown"], board["left_out"]) == (len(labels), {})
     assert f"{part}." in (tmp_path / "site/index.html").read_text()
     shown = {one["label"]: one["mean"] for one in json.loads((tmp_path / "site/board.json").read_text())["results"]}
 
     files = [tmp_path / one for one in done("export", "runs", "--to", "eee", "--by", "Our lab")["files"]]
-    assert len(files) == 2 * len(subjects)
+    assert len(files) == 2 * len(labels)
     checker = {name: jsonschema.Draft7Validator(json.loads((SCHEMAS / name).read_text())) for name in SCHEMA_NAMES}
     for results, samples in zip(files[::2], files[1::2], strict=True):
         told = json.loads(results.read_text())

@@ -15,17 +15,20 @@ import pytest
 from support.commands import command
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.image import Frames, read_png
-from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.model import Blinding, ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip
 from worldgauge.engine.run import run
 from worldgauge.tools.questions import ABOUT, CONTEXT, POSES, QUESTION, START, TABLE, read_question, write_questions
 
-SETTINGS = {"loopnav": {"stride": 40}, "mind": {"tests": "mem"}, "target": {"decoder": "exact", "cross_check": "never"}}
+SETTINGS = {
+    "loopnav": {"stride": 40},
+    "mind": {"tests": "mem"},
+    "targetbench": {"decoder": "exact", "cross_check": "never"},
+}
 
 CLIP = "./clips.py:Clips"
 CLIPS = """
 from worldgauge_serve import ModelSpec
-
 
 class Clips:
     def __init__(self):
@@ -48,11 +51,6 @@ class Asked:
         yield np.repeat(request.context.clip[-1:].to_array(), request.horizon, 0)
 
 
-def data_of(suite: str, request: pytest.FixtureRequest) -> Path:
-    data: Path = request.getfixturevalue(f"{suite}_data")
-    return data
-
-
 def answered_elsewhere(questions: Path, videos: Path) -> None:
     """What somebody does on another machine: the program of the docs, which knows nothing of worldgauge."""
     page = (Path(__file__).parents[2] / "docs" / "videos.md").read_text("utf-8")
@@ -62,16 +60,17 @@ def answered_elsewhere(questions: Path, videos: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("suite", ["loopnav", "mind", "target"])
+@pytest.mark.parametrize("suite", ["loopnav", "mind", "targetbench"])
 def test_it_is_what_a_model_is_asked(suite: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    data, settings = data_of(suite, request), SETTINGS[suite]
+    data, settings = request.getfixturevalue(f"{suite}_data"), SETTINGS[suite]
     found = write_questions(suite, data=data, out=tmp_path / "q", settings=settings, limit=2)
     assert len(found.questions) == 2
     for control in ("camera", "actions", "text"):
         model = Asked(control)
-        run(suite, model=model, data=data, out=tmp_path / control, settings=settings, limit=2, scoring=False)
+        options = {"data": data, "out": tmp_path / control, "settings": settings, "limit": 2, "scoring": False}
+        salt = run(suite, model=model, **options).folders[0].facts()["salt"]
         for task in found.questions:
-            live, asked = model.requests[task], read_question(found.folder, task)
+            live, asked = model.requests[Blinding(salt).name(task)], read_question(found.folder, task)
             assert (asked["frames"], asked["seed"], asked["caption"]) == (live.horizon, live.seed, live.caption)
             assert (asked["width"], asked["height"]) == live.frame_size
             shown = live.context.clip.to_array()
@@ -88,15 +87,15 @@ def test_it_is_what_a_model_is_asked(suite: str, request: pytest.FixtureRequest,
                 assert asked["text"] == live.text
 
 
-@pytest.mark.parametrize("suite", ["loopnav", "mind", "target"])
+@pytest.mark.parametrize("suite", ["loopnav", "mind", "targetbench"])
 def test_a_model_elsewhere_is_scored_by_its_videos(suite: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    data = data_of(suite, request)
+    data = request.getfixturevalue(f"{suite}_data")
     settings = [word for name, value in SETTINGS[suite].items() for word in ("--set", f"{name}={value}")]
     asked = command(tmp_path, "questions", suite, "--data", data, "--out", "q", *settings, "--json")
     assert asked.returncode == 0, asked.stderr
     answered_elsewhere(tmp_path / "q", tmp_path / "videos" / "still")
     scoring = [word.replace("exact", "sfm-global") for word in settings]  # nobody knows the path of such a video
-    words = ["score", suite, "--data", data, "--videos", "videos", "--no-references", *scoring, "--json"]
+    words = ["score", suite, "--data", data, "--videos", "videos", "--no-baselines", *scoring, "--json"]
     done = command(tmp_path, *words)
     told = json.loads(done.stdout)
     assert done.returncode == 0, told["failures"]
@@ -106,15 +105,13 @@ def test_a_model_elsewhere_is_scored_by_its_videos(suite: str, request: pytest.F
 
 
 @pytest.mark.parametrize("suite", ["loopnav", "mind"])
-def test_a_model_of_another_rate_is_scored_by_its_videos(
-    suite: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    data, settings = data_of(suite, request), SETTINGS[suite]
+def test_a_model_of_another_rate_is_scored(suite: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    data, settings = request.getfixturevalue(f"{suite}_data"), SETTINGS[suite]
     model = Asked("camera", fps=16.0, max_context=1)
     found = write_questions(suite, data=data, out=tmp_path / "q", model=model, settings=settings)
     assert {read_question(found.folder, task)["fps"] for task in found.questions} == {16.0}
     answered_elsewhere(tmp_path / "q", tmp_path / "videos" / "slow")
-    words = ["score", suite, "--data", data, "--videos", "videos", "--no-references", "--json"]
+    words = ["score", suite, "--data", data, "--videos", "videos", "--no-baselines", "--json"]
     chosen = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     refused = json.loads(command(tmp_path, *words, *chosen, "--out", "other").stdout)
     if suite == "loopnav":
@@ -127,9 +124,7 @@ def test_a_model_of_another_rate_is_scored_by_its_videos(
     assert record["facts"]["bridge"]["own_fps"] == 16
 
 
-def test_a_model_of_certain_lengths_is_asked_for_them_and_judged_by_what_is_needed(
-    loopnav_data: Path, tmp_path: Path
-) -> None:
+def test_a_model_of_certain_lengths_gets_them(loopnav_data: Path, tmp_path: Path) -> None:
     (tmp_path / "clips.py").write_text(CLIPS)
     settings = ("--set", "stride=40")
     asked = command(tmp_path, "questions", "loopnav", "--data", loopnav_data, "--out", "q", *settings, "--for", CLIP)
@@ -147,14 +142,16 @@ def test_a_model_of_certain_lengths_is_asked_for_them_and_judged_by_what_is_need
     # The command that `questions` ends with, as it stands.
     words = shlex.split(asked.stdout.splitlines()[-1])[1:]
     assert words[-6:] == ["--video-fps", "16", "--video-longer", "cut", "--set", "stride=40"]
-    done = command(tmp_path, *words, "--no-references", "--json")
+    done = command(tmp_path, *words, "--no-baselines", "--json")
     counts = json.loads(done.stdout)["runs"]["clips"]["counts"]
     assert (counts["scored"], counts["failed"]) == (len(plain.questions), 0)
 
 
-@pytest.mark.parametrize("suite", ["loopnav", "mind", "target"])
+@pytest.mark.parametrize("suite", ["loopnav", "mind", "targetbench"])
 def test_keys_say_what_the_actions_do(suite: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    found = write_questions(suite, data=data_of(suite, request), out=tmp_path, settings=SETTINGS[suite], limit=2)
+    found = write_questions(
+        suite, data=request.getfixturevalue(f"{suite}_data"), out=tmp_path, settings=SETTINGS[suite], limit=2
+    )
     for task in found.questions:
         told = read_question(found.folder, task)
         if told["actions"] is None:
@@ -193,11 +190,9 @@ def test_it_goes_on_where_it_stopped_with_the_same_bytes(loopnav_data: Path, tmp
     write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", limit=2)
     assert (kept / CONTEXT).stat().st_mtime_ns == stamp
     assert {path: path.read_bytes() for path in found.folder.rglob("*") if path.is_file()} == before
-
-
-def test_questions_have_the_form_of_a_model(loopnav_data: Path, tmp_path: Path) -> None:
+    # Questions have the form of a model.
     model = Asked("text", frame_size=(64, 48), crop=(4, 3), max_context=1)
-    found = write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", model=model, limit=1)
+    found = write_questions("loopnav", data=loopnav_data, out=tmp_path / "of-model", model=model, limit=1)
     asked = read_question(found.folder, found.questions[0])
     assert (asked["width"], asked["height"], asked["context"]["frames"]) == (64, 48, 1)
     assert asked["text"].endswith(".")
@@ -205,9 +200,9 @@ def test_questions_have_the_form_of_a_model(loopnav_data: Path, tmp_path: Path) 
 
 def test_what_cannot_be_asked_is_refused_or_told(loopnav_data: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="asks as it goes"):
-        write_questions("closedloop", data=tmp_path, out=tmp_path / "q")
+        write_questions("worldinworld", data=tmp_path, out=tmp_path / "q")
     with pytest.raises(UsageError, match="asks agents"):
-        write_questions("build", data=tmp_path, out=tmp_path / "q")
+        write_questions("mineanybuild", data=tmp_path, out=tmp_path / "q")
     assert not (tmp_path / "q").exists()
     panoramic = Asked("camera", view="panorama")
     found = write_questions("loopnav", data=loopnav_data, out=tmp_path / "q", model=panoramic, limit=1)
@@ -222,6 +217,7 @@ def test_what_cannot_be_asked_is_refused_or_told(loopnav_data: Path, tmp_path: P
     (tmp_path / "mine" / QUESTION).write_text("{}")
     with pytest.raises(RunError, match="holds no questions"):
         write_questions("loopnav", data=loopnav_data, out=tmp_path / "mine", limit=1)
-    done = command(tmp_path, "score", "closedloop", "--data", "d", "--videos", "q", "--no-references")
+    (tmp_path / "d").mkdir()
+    done = command(tmp_path, "score", "worldinworld", "--data", "d", "--videos", "q", "--no-baselines")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "no finished video can answer it" in done.stderr

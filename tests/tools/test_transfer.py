@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("fsspec", reason="extra remote")
@@ -51,24 +51,10 @@ def data(tmp_path: Path) -> Path:
 
 
 def contents(root: Path) -> dict[str, bytes]:
+    files = {path.relative_to(root): path for path in root.rglob("*") if path.is_file()}
     return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file() and not any(part[0] == "." for part in path.relative_to(root).parts)
+        name.as_posix(): path.read_bytes() for name, path in files.items() if not any(p[0] == "." for p in name.parts)
     }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Address of a server that speaks S3 on this machine."""
-    moto = pytest.importorskip("moto.server", reason="moto is not installed")
-    pytest.importorskip("s3fs", reason="s3fs is not installed")
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    running = moto.ThreadedMotoServer(port=0)
-    running.start()
-    host, port = running.get_host_and_port()
-    yield f"http://{host}:{port}"
-    running.stop()
 
 
 @pytest.fixture(params=["folder", "memory", "s3"])
@@ -77,7 +63,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         return str(tmp_path / "place")
     if request.param == "memory":
         return f"memory://{tmp_path.name}"
-    url = request.getfixturevalue("server")  # first: it skips where there is none
+    url = request.getfixturevalue("s3")  # first: it skips where there is none
     import fsspec
     import s3fs
 
@@ -98,6 +84,9 @@ def test_what_was_pushed_comes_back(data: Path, address: str, tmp_path: Path) ->
     assert (back.root, back.files, back.bytes) == (there.root, 8, there.bytes)
     assert push(data, address).sent == 0
     assert pull(address, tmp_path / "back").sent == 0
+    (tmp_path / "back/spin/walks/a/states.json").write_bytes(b"[9, 9]")  # what was changed here is brought again
+    assert pull(address, tmp_path / "back").sent == 1
+    assert contents(tmp_path / "back") == contents(data)
 
 
 @pytest.mark.parametrize("kind", ["data", "videos"])
@@ -109,7 +98,7 @@ def test_what_was_damaged_at_the_place_is_mended(data: Path, address: str, tmp_p
     (victim, *_) = sorted(files.ls(f"{base}/{kind}", detail=False))
     whole = files.cat_file(victim)
     files.pipe_file(victim, bytes([whole[0] ^ 1]) + whole[1:])
-    with pytest.raises(DataError, match="push the data set again, with --check"):
+    with pytest.raises(DataError, match="not what the index says; push the data set again, with --check"):
         pull(address, tmp_path / "back")
     assert push(data, address).sent == 0  # its name and size are right
     assert push(data, address, check=True).sent == 1
@@ -118,19 +107,7 @@ def test_what_was_damaged_at_the_place_is_mended(data: Path, address: str, tmp_p
     assert push(data, address, check=True).sent == 0
 
 
-def test_the_parquet_file_is_one_that_others_read(data: Path, tmp_path: Path) -> None:
-    import pandas as pd
-
-    push(data, str(tmp_path / "place"))
-    rows = pd.read_parquet(next((tmp_path / "place" / "data").iterdir())).set_index("path")
-    assert rows.loc["spin/walks/a/states.json", "content"] == b"[1, 2]"
-    assert rows.loc["LICENSE", "sha256"] == digest_of(b"free")
-    assert (tmp_path / "place" / "README.md").read_bytes() == b"# card"
-
-
-def test_a_push_that_was_interrupted_goes_on(
-    data: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_push_goes_on(data: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[str] = []
     send = remote.Remote.send
 
@@ -151,7 +128,7 @@ def test_a_push_that_was_interrupted_goes_on(
     assert contents(tmp_path / "back") == contents(data)
 
 
-def test_a_pull_goes_on_in_the_middle_of_a_file(
+def test_a_pull_resumes_within_a_file(
     data: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     push(data, address)
@@ -172,60 +149,32 @@ def test_a_pull_goes_on_in_the_middle_of_a_file(
     assert contents(tmp_path / "back") == contents(data)
 
 
-def test_a_file_that_was_changed_here_is_brought_again(data: Path, tmp_path: Path) -> None:
-    push(data, str(tmp_path / "place"))
-    pull(str(tmp_path / "place"), tmp_path / "back")
-    (tmp_path / "back/spin/walks/a/states.json").write_bytes(b"[9, 9]")
-    assert pull(str(tmp_path / "place"), tmp_path / "back").sent == 1
-    assert contents(tmp_path / "back") == contents(data)
-
-
-@pytest.mark.parametrize("place", ["data", "videos"])
-def test_a_file_that_was_changed_there_is_refused(data: Path, tmp_path: Path, place: str) -> None:
-    push(data, str(tmp_path / "place"))
-    path = sorted((tmp_path / "place" / place).iterdir())[0]
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(DataError, match="not what the index says"):
-        pull(str(tmp_path / "place"), tmp_path / "back")
-
-
 DIGEST = digest_of(b"x")
 
 
-@pytest.mark.parametrize(
-    "path", ["../x", "/etc/x", "a/../../x", "a//b", ".ssh/keys", "a/.x", "a\\b", "x\n", "C:/x", "a" * 301]
-)
-def test_paths_that_lead_elsewhere_are_refused(path: str, tmp_path: Path) -> None:
-    _refused([[path, DIGEST, 1, f"videos/{DIGEST}"]], "not one of plain names")
+LOOSE = f"videos/{DIGEST}"
+ELSEWHERE = ("../x", "/etc/x", "a/../../x", "a//b", ".ssh/keys", "a/.x", "a\\b", "x\n", "C:/x", "a" * 301)
 
 
 @pytest.mark.parametrize(
-    ("row", "words"),
+    ("rows", "words"),
     [
-        (["a", DIGEST, 1, "videos/../../x"], "no name of a file there"),
-        (["a", DIGEST, 1, "data/part-00000-0000000000000000.parquet"], "no name of a file there"),
-        (["a", DIGEST, 1, f"videos/{digest_of(b'y')}"], "no name of a file there"),
-        (["a", "0", 1, f"videos/{DIGEST}"], "no usable digest"),
-        (["a", DIGEST, -1, f"videos/{DIGEST}"], "no usable digest or size"),
-        (["a", DIGEST, 1 << 60, f"videos/{DIGEST}"], "no usable digest or size"),
-        (["a", DIGEST, "1", f"videos/{DIGEST}"], "damaged"),
-        (["a", DIGEST, True, f"videos/{DIGEST}"], "damaged"),
-        ([], "damaged"),
-        (7, "damaged"),
+        *(([[path, DIGEST, 1, LOOSE]], "not one of plain names") for path in ELSEWHERE),
+        ([["a", DIGEST, 1, "videos/../../x"]], "no name of a file there"),
+        ([["a", DIGEST, 1, "data/part-00000-0000000000000000.parquet"]], "no name of a file there"),
+        ([["a", DIGEST, 1, f"videos/{digest_of(b'y')}"]], "no name of a file there"),
+        ([["a", "0", 1, LOOSE]], "no usable digest"),
+        ([["a", DIGEST, -1, LOOSE]], "no usable digest or size"),
+        ([["a", DIGEST, 1 << 60, LOOSE]], "no usable digest or size"),
+        ([["a", DIGEST, "1", LOOSE]], "damaged"),
+        ([["a", DIGEST, True, LOOSE]], "damaged"),
+        ([[]], "damaged"),
+        ([7], "damaged"),
+        ([["a", DIGEST, 1, LOOSE], ["A", DIGEST, 1, LOOSE]], "comes twice"),
     ],
 )
-def test_rows_that_no_push_writes_are_refused(row: Any, words: str) -> None:
-    _refused([row], words)
-
-
-def test_two_files_that_one_folder_could_not_hold_are_refused() -> None:
-    _refused([["a", DIGEST, 1, f"videos/{DIGEST}"], ["A", DIGEST, 1, f"videos/{DIGEST}"]], "comes twice")
-
-
-def _refused(files: list[Any], words: str) -> None:
-    content = {"format": indexes.FORMAT, "version": indexes.VERSION, "root": "", "parts": [], "files": files}
+def test_rows_that_no_push_writes_are_refused(rows: list[Any], words: str) -> None:
+    content = {"format": indexes.FORMAT, "version": indexes.VERSION, "root": "", "parts": [], "files": rows}
     with pytest.raises(DataError, match=words):
         read_index(json.dumps(content).encode(), "there")
 
@@ -253,23 +202,23 @@ def test_a_link_in_the_folder_leads_nowhere(data: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="a link that leads out"):
         pull(str(tmp_path / "place"), tmp_path / "back")
     assert not list((tmp_path / "elsewhere").iterdir())
+    # The Parquet file is one that others read.
+    rows = pd.read_parquet(next((tmp_path / "place" / "data").iterdir())).set_index("path")
+    assert rows.loc["spin/walks/a/states.json", "content"] == b"[1, 2]"
+    assert rows.loc["LICENSE", "sha256"] == digest_of(b"free")
+    assert (tmp_path / "place" / "README.md").read_bytes() == b"# card"
 
 
-def test_an_address_of_no_kind_is_one_line() -> None:
+def test_what_cannot_be_pushed_is_one_line(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nowhere"):
         push(Path("."), "nowhere://x")
-
-
-def test_a_name_that_no_pull_would_take_is_not_pushed(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no files"):
+        push(tmp_path / "empty", str(tmp_path / "place"))
     (data / "spin" / "wälder.json").write_bytes(b"x")
     with pytest.raises(DataError, match=r"wälder.json'; give it a plain one. Nothing was pushed"):
         push(data, str(tmp_path / "place"))
     assert not (tmp_path / "place").exists()
-
-
-def test_an_empty_folder_is_not_pushed(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no files"):
-        push(tmp_path, str(tmp_path / "place"))
 
 
 def lie(place: Path, content: bytes, rows: int, claimed: int) -> None:
@@ -285,7 +234,7 @@ def lie(place: Path, content: bytes, rows: int, claimed: int) -> None:
     place.mkdir(parents=True)
     pyarrow.parquet.write_table(table, made, dictionary_pagesize_limit=1 << 30, compression="zstd", store_schema=False)
     digest = digest_of(made.read_bytes())
-    part = indexes.Part(f"data/part-00000-{digest[:16]}.parquet", digest, made.stat().st_size)
+    part = indexes.TransferPart(f"data/part-00000-{digest[:16]}.parquet", digest, made.stat().st_size)
     (place / "data").mkdir()
     made.rename(place / part.name)
     files = tuple(indexes.Held(name, digest_of(b"x"), claimed, part.name) for name in names)
@@ -328,7 +277,7 @@ def test_a_part_of_too_many_bytes_or_other_rows_is_refused(tmp_path: Path) -> No
     lie(tmp_path / "rows", b"x", rows=3, claimed=1)
     content = json.loads((tmp_path / "rows" / "index.json").read_bytes())
     files = tuple(indexes.Held(*row) for row in content["files"][:2])
-    parts = tuple(indexes.Part(*row) for row in content["parts"])
+    parts = tuple(indexes.TransferPart(*row) for row in content["parts"])
     (tmp_path / "rows" / "index.json").write_bytes(indexes.Index(files, parts).to_bytes())
     with pytest.raises(DataError, match="holds 3 files, not 2"):
         pull(str(tmp_path / "rows"), tmp_path / "out")
@@ -388,14 +337,14 @@ def test_what_a_place_repeats_of_secrets_is_not_told(
 
 
 def test_keys_of_the_environment_reach_no_bucket_and_no_file(
-    data: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    data: Path, s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     import s3fs
 
     plant(monkeypatch)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3)
     s3fs.S3FileSystem.clear_instance_cache()
     there = s3fs.S3FileSystem()
     there.mkdir("canaries")

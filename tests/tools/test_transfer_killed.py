@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import signal
@@ -16,8 +15,11 @@ import pytest
 pytest.importorskip("fsspec", reason="extra remote")
 
 from support.hub_server import REPOSITORY, TOKEN, Hub, hub_server
+from tools.test_transfer import contents
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import digest_of
+
+pytestmark = pytest.mark.process
 
 # It kills itself soon after the file number `at` was begun, and at the next one at the latest.
 CHILD = """
@@ -54,17 +56,6 @@ def data(tmp_path: Path) -> Path:
         (root / "walks" / f"{number}.mp4").write_bytes(random.Random(number).randbytes(6 << 20))
     (root / "README.md").write_text("# card")
     return root
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
-    moto = pytest.importorskip("moto.server", reason="moto is not installed")
-    pytest.importorskip("s3fs", reason="s3fs is not installed")
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    running = moto.ThreadedMotoServer(port=0)
-    running.start()
-    yield "http://{}:{}".format(*running.get_host_and_port())
-    running.stop()
 
 
 @pytest.fixture
@@ -112,14 +103,6 @@ def start(
     address, more = place
     command = [sys.executable, "-c", CHILD, what, str(folder), address, str(at), str(seconds)]
     return subprocess.run(command, env={**os.environ, **more}, capture_output=True, text=True, timeout=120)
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file() and not any(part[0] == "." for part in path.relative_to(root).parts)
-    }
 
 
 @pytest.mark.parametrize(("at", "seconds"), [(0, 0.0), (1, 0.004), (4, 0.002)])
@@ -181,7 +164,7 @@ def test_the_hub_gets_every_object_once_and_many_in_a_commit(data: Path, hub: Hu
         ("our-lab/none", TOKEN, "the Hub shows no such repository; make it there first"),
     ],
 )
-def test_a_hub_that_refuses_is_told_in_one_line(
+def test_a_refusing_hub_is_one_line(
     data: Path, hub: Hub, tmp_path: Path, repository: str, token: str, words: str
 ) -> None:
     refused = start("push", data, (f"hf://datasets/{repository}", surroundings(hub, tmp_path, token)))

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +37,22 @@ class Tab:
         self.page = self.context.new_page()
         self.trouble: list[str] = []
         self.asked: list[str] = []
+        self.answered: set[str] = set()
         self.page.on("console", lambda m: self.trouble.append(m.text) if _is_trouble(m) else None)
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("requestfinished", lambda request: self.answered.add(request.url))
         self.page.goto(address)
 
     def until(self, expression: str) -> None:
-        for _ in range(600):
+        for _ in range(2400):
             if self.page.evaluate(expression):
                 return
             self.page.wait_for_timeout(25)
-        raise AssertionError(f"never true: {expression}; trouble: {self.trouble}")
+        told = self.page.locator("#trouble").text_content() if self.page.locator("#trouble").count() else ""
+        open_ones = [address for address in self.asked if address not in self.answered]
+        where = f"at {self.page.url}; told: {told!r}; trouble: {self.trouble}; not answered: {open_ones}"
+        raise AssertionError(f"never true: {expression}; {where}")
 
     def pixels(self, name: str) -> list[int]:
         script = """(name) => {
@@ -62,12 +67,30 @@ def _is_trouble(message: Any) -> bool:
     return message.type in ("error", "warning") and "getImageData" not in message.text
 
 
+Opener = Callable[..., Tab]
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as running:
         opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Opener]:
+    """Opens tabs. At the end of the test none of them has complained."""
+    tabs: list[Tab] = []
+
+    def open_tab(address: str, **context: Any) -> Tab:
+        tabs.append(Tab(browser, address, **context))
+        return tabs[-1]
+
+    yield open_tab
+    for tab in tabs:
+        assert not tab.trouble
+        tab.context.close()
 
 
 @pytest.fixture
@@ -88,9 +111,9 @@ def frame_shown(frame: int) -> str:
     return f"document.getElementById('tiles').dataset.frame === '{frame}'"
 
 
-def test_a_slow_list_does_not_close_the_task_of_a_later_address(browser: Any, viewer: Viewer) -> None:
+def test_a_slow_list_does_not_close_the_task_of_a_later_address(opened: Opener, viewer: Viewer) -> None:
     task = viewer.tasks(viewer.library.refresh()[0], "")["tasks"][0]
-    tab = Tab(browser, viewer.link)
+    tab = opened(viewer.link)
     slow = """(async () => {
         const ask = window.fetch;
         let first = true;
@@ -111,16 +134,17 @@ def test_a_slow_list_does_not_close_the_task_of_a_later_address(browser: Any, vi
     tab.page.wait_for_timeout(500)
     tab.until(frame_shown(5))
     assert tab.page.locator("#task").is_visible()
-    tab.context.close()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_from_the_list_of_runs_to_a_frame(browser: Any, viewer: Viewer, width: int) -> None:
-    tab = Tab(browser, viewer.link, viewport={"width": width, "height": 800})
+def test_from_the_list_of_runs_to_a_frame(opened: Opener, viewer: Viewer, width: int) -> None:
+    tab = opened(viewer.link, viewport={"width": width, "height": 800})
     tab.page.get_by_role("link", name="toyloop").click()
     tab.until("document.querySelectorAll('.row .num').length > 0")
     right = tab.page.evaluate("document.querySelector('.row .num').getBoundingClientRect().right")
     assert right <= width  # a score is seen without scrolling
+    if width < 500:
+        assert "plains_0" in tab.page.locator(f'[data-task="{TASK}"] small').inner_text()
     tab.page.locator(f'[data-task="{TASK}"]').click()
     tab.until(frame_shown(0))
     tab.page.keyboard.press("ArrowRight")
@@ -135,29 +159,22 @@ def test_from_the_list_of_runs_to_a_frame(browser: Any, viewer: Viewer, width: i
     assert overflow <= 0
     assert not tab.trouble
     assert all(url.startswith((viewer.link, "blob:")) for url in tab.asked)
-    tab.context.close()
 
 
-def test_a_link_opens_the_very_frame_and_the_cursor_stands_there(browser: Any, viewer: Viewer) -> None:
-    tab = Tab(browser, link(viewer, t=TASK, i=7))
+def test_a_link_opens_the_very_frame_and_it_plays_and_stops_at_one(opened: Opener, viewer: Viewer) -> None:
+    tab = opened(link(viewer, t=TASK, i=7))
     tab.until(frame_shown(7))
     at = tab.page.evaluate("document.querySelector('#curves .now').getAttribute('x1')")
     assert float(at) == pytest.approx(1000 * 7 / 23)
     tab.page.locator("#diff").check()
     tab.until("document.querySelectorAll('#tiles canvas[data-apart=\"1\"]').length > 2")
-    tab.context.close()
-
-
-def test_it_plays_and_stops_at_a_frame(browser: Any, viewer: Viewer) -> None:
-    tab = Tab(browser, link(viewer, t=TASK, i=0))
+    tab.page.goto(link(viewer, t=TASK, i=0))
     tab.until(frame_shown(0))
     tab.page.keyboard.press(" ")
     tab.until("Number(document.getElementById('scrub').value) > 3")
     tab.page.keyboard.press(" ")
     tab.until("document.getElementById('play').textContent.includes('Play')")
     tab.until("document.getElementById('tiles').dataset.frame === document.getElementById('scrub').value")
-    assert not tab.trouble
-    tab.context.close()
 
 
 CANVAS = """(name, apart) => {
@@ -175,8 +192,8 @@ def rgb(values: list[int]) -> np.ndarray:
     return np.array(values, np.int16).reshape(-1, 4)[:, :3]
 
 
-def test_differences_stay_in_step_while_it_plays(browser: Any, viewer: Viewer) -> None:
-    tab = Tab(browser, link(viewer, t=TASK, i=0))
+def test_differences_stay_in_step_while_it_plays(opened: Opener, viewer: Viewer) -> None:
+    tab = opened(link(viewer, t=TASK, i=0))
     tab.until(frame_shown(0))
     tab.page.locator("#diff").check()
     tab.until("document.querySelectorAll('#tiles canvas[data-apart=\"1\"]').length > 2")
@@ -200,15 +217,13 @@ def test_differences_stay_in_step_while_it_plays(browser: Any, viewer: Viewer) -
     for truth, shown, apart in seen.values():
         want = np.minimum(255, 3 * np.abs(truth - shown))
         assert np.abs(apart - want).mean() < 2
-    assert not tab.trouble
-    tab.context.close()
 
 
-def test_scores_are_filtered_and_flags_sorted(browser: Any, viewer: Viewer) -> None:
-    tab = Tab(browser, link(viewer))
+def test_scores_are_filtered_and_sorted_and_flags_stay(opened: Opener, viewer: Viewer) -> None:
+    tab = opened(link(viewer))
     tab.until("document.querySelectorAll('.row').length > 2")
     whole = viewer.tasks(viewer.library.refresh()[0], "")
-    of = [one["label"] for one in whole["subjects"]].index("keeper")
+    of = [one["label"] for one in whole["models"]].index("keeper")
     values = dict(zip(whole["tasks"], whole["values"][of], strict=True))
     middle = sorted(values.values())[len(values) // 2]
     tab.page.locator("#of").select_option("keeper")
@@ -227,10 +242,28 @@ def test_scores_are_filtered_and_flags_sorted(browser: Any, viewer: Viewer) -> N
     assert tab.page.evaluate(names)[0] == last
     tab.page.locator("#head .star").click()
     assert tab.page.evaluate(names)[-1] == last
-    tab.context.close()
+    # The worst come first, and flags stay.
+    tab.page.locator(f'[data-task="{last}"] .star').click()
+    tab.until(f"document.querySelector('[data-task=\"{last}\"] .star').getAttribute('aria-pressed') === 'false'")
+    tab.page.get_by_role("button", name="keeper").click()
+    column = tab.page.evaluate(
+        "[...document.querySelectorAll('#head > *')].findIndex((one) => one.textContent.startsWith('keeper'))"
+    )
+    script = f"[...document.querySelectorAll('.row')].map((row) => Number(row.children[{column}].textContent))"
+    values = tab.page.evaluate(script)
+    assert values == sorted(values)
+    tab.page.locator(f'[data-task="{TASK}"] .star').click()
+    tab.until(f"document.querySelector('[data-task=\"{TASK}\"] .star').getAttribute('aria-pressed') === 'true'")
+    tab.page.locator("#flagged").check()
+    tab.until("document.querySelectorAll('.row').length === 1")
+    tab.page.reload()
+    tab.page.locator("#flagged").check()
+    tab.until("document.querySelectorAll('.row').length === 1")
+    write_run(viewer.library.root / "drift", "drift", each=1)
+    tab.until("[...document.querySelectorAll('#head button')].some((one) => one.textContent === 'drift')")
 
 
-def test_every_curve_can_be_chosen(browser: Any, viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_curve_can_be_chosen(opened: Opener, viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = server.task_facts
 
     def many(*given: Any) -> dict[str, Any]:
@@ -239,7 +272,7 @@ def test_every_curve_can_be_chosen(browser: Any, viewer: Viewer, monkeypatch: py
         return {**facts, "curves": [{**first, "metric": f"m{k}"} for k in range(9)]}
 
     monkeypatch.setattr(server, "task_facts", many)
-    tab = Tab(browser, link(viewer, t=TASK, i=0))
+    tab = opened(link(viewer, t=TASK, i=0))
     tab.until(frame_shown(0))
     drawn = "[...document.querySelectorAll('#curves figcaption')].map((one) => one.textContent.split(' ')[0])"
     assert tab.page.evaluate(drawn) == [f"m{k}" for k in range(6)]
@@ -250,14 +283,6 @@ def test_every_curve_can_be_chosen(browser: Any, viewer: Viewer, monkeypatch: py
     tab.until(f"document.getElementById('taskname').textContent !== '{TASK}'")
     tab.until(frame_shown(0))
     assert tab.page.evaluate(drawn) == [*(f"m{k}" for k in range(1, 6)), "m8"]
-    tab.context.close()
-
-
-def test_a_narrow_list_tells_the_group(browser: Any, viewer: Viewer) -> None:
-    tab = Tab(browser, link(viewer), viewport={"width": 390, "height": 800})
-    tab.until("document.querySelectorAll('.row').length > 2")
-    assert "plains_0" in tab.page.locator(f'[data-task="{TASK}"] small').inner_text()
-    tab.context.close()
 
 
 @pytest.fixture(scope="module")
@@ -269,20 +294,18 @@ def walks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_of(model: str, walks: Path, out: Path) -> subprocess.Popen[bytes]:
-    words = ["run", "mind", "--data", str(walks), "--model", model, "--no-references", "--out", str(out)]
+    words = ["run", "mind", "--data", str(walks), "--model", model, "--no-baselines", "--out", str(out)]
     return subprocess.Popen([sys.executable, "-m", "worldgauge", *words], stdout=subprocess.DEVNULL)
 
 
-def test_an_open_task_follows_a_run_that_goes_on_and_shows_exact_depth(
-    browser: Any, walks: Path, tmp_path: Path
-) -> None:
+def test_an_open_task_follows_a_run_and_shows_depth(opened: Opener, walks: Path, tmp_path: Path) -> None:
     root = tmp_path / "runs"
     root.mkdir()
     viewer = Viewer(root)
     viewer.start()
     first = run_of("freeze", walks, root)
     try:
-        tab = Tab(browser, viewer.link)
+        tab = opened(viewer.link)
         tab.page.get_by_role("link", name="mind").click(timeout=120_000)  # it appears by itself
         assert first.wait(180) == 0
         task = viewer.tasks(viewer.library.refresh()[0], "")["tasks"][0]
@@ -325,33 +348,12 @@ def test_an_open_task_follows_a_run_that_goes_on_and_shows_exact_depth(
             assert tab.page.locator("#scores tbody tr").count() == 2
         finally:
             assert second.wait(180) == 0
-        assert not tab.trouble
-        tab.context.close()
     finally:
         first.kill()
         viewer.close()
 
 
 SUM_OF_DEPTH = f"({CANVAS})('exact depth', '').reduce((sum, one, k) => sum + (k % 4 === 3 ? 0 : one), 0)"
-
-
-def test_the_worst_come_first_and_flags_stay(browser: Any, viewer: Viewer) -> None:
-    tab = Tab(browser, link(viewer))
-    tab.page.get_by_role("button", name="keeper").click()
-    column = tab.page.evaluate(
-        "[...document.querySelectorAll('#head > *')].findIndex((one) => one.textContent.startsWith('keeper'))"
-    )
-    script = f"[...document.querySelectorAll('.row')].map((row) => Number(row.children[{column}].textContent))"
-    values = tab.page.evaluate(script)
-    assert values == sorted(values)
-    tab.page.locator(f'[data-task="{TASK}"] .star').click()
-    tab.until(f"document.querySelector('[data-task=\"{TASK}\"] .star').getAttribute('aria-pressed') === 'true'")
-    tab.page.locator("#flagged").check()
-    tab.until("document.querySelectorAll('.row').length === 1")
-    tab.page.reload()
-    tab.page.locator("#flagged").check()
-    tab.until("document.querySelectorAll('.row').length === 1")
-    tab.context.close()
 
 
 @pytest.mark.parametrize(
@@ -361,20 +363,18 @@ def test_the_worst_come_first_and_flags_stay(browser: Any, viewer: Viewer) -> No
         (390, "3rd_data/action_space_test/data-1{n:02d}-0.4x-100"),
     ],
 )
-def test_long_names_of_one_family_can_be_told_apart(
-    browser: Any, runs: Path, tmp_path: Path, width: int, name: str
-) -> None:
+def test_long_names_can_be_told_apart(opened: Opener, runs: Path, tmp_path: Path, width: int, name: str) -> None:
     root = tmp_path / "runs"
     write_long_run(root / "alpha", "alpha", runs / "keeper", count=40, name=name)
     for n in range(11):
         shutil.copytree(root / "alpha", root / f"other-{n}")
         facts = json.loads((root / f"other-{n}/run.json").read_text())
-        facts["subject"]["name"] = f"other-{n}"
+        facts["model"]["name"] = f"other-{n}"
         (root / f"other-{n}/run.json").write_text(json.dumps(facts))
     viewer = Viewer(root)
     viewer.start()
     try:
-        tab = Tab(browser, link(viewer), viewport={"width": width, "height": 800})
+        tab = opened(link(viewer), viewport={"width": width, "height": 800})
         tab.until("document.querySelectorAll('.row').length > 8")
         cells = tab.page.evaluate("""[...document.querySelectorAll('.row .name')].map((one) => {
             const text = one.firstElementChild;
@@ -383,7 +383,7 @@ def test_long_names_of_one_family_can_be_told_apart(
         of_task = [one for one in cells if one[1]]
         assert len({text for text, _, _ in of_task}) == len(of_task) > 8
         assert all(is_whole for _, _, is_whole in cells)
-        # The last subjects are scrolled to; the name stays.
+        # The last models are scrolled to; the name stays.
         tab.page.evaluate("document.getElementById('grid').scrollLeft = 9999")
         left, right = tab.page.evaluate("""['.name', '.num:last-child'].map((one, k) => {
             const box = document.querySelector(`.row ${one}`).getBoundingClientRect();
@@ -391,16 +391,15 @@ def test_long_names_of_one_family_can_be_told_apart(
         })""")
         assert left >= 0
         assert right <= width
-        tab.context.close()
     finally:
         viewer.close()
 
 
-def test_eighteen_subjects_are_drawn_in_eighteen_ways(browser: Any, viewer: Viewer) -> None:
+def test_eighteen_subjects_are_drawn_in_eighteen_ways(opened: Opener, viewer: Viewer) -> None:
     have = len(viewer.runs()["groups"][0]["runs"])
     for n in range(18 - have):
         write_run(viewer.library.root / f"more-{n:02d}", f"more-{n:02d}", each=1)
-    tab = Tab(browser, link(viewer, t=TASK, i=0))
+    tab = opened(link(viewer, t=TASK, i=0))
     tab.until("document.querySelectorAll('#curves polyline').length > 17")
     script = """[...document.querySelector('#curves svg').querySelectorAll('polyline')].map((one) => {
         const style = getComputedStyle(one);
@@ -413,11 +412,10 @@ def test_eighteen_subjects_are_drawn_in_eighteen_ways(browser: Any, viewer: View
         return `${style.backgroundColor} ${style.backgroundImage} ${style.width}`;
     })""")
     assert len(swatches) == len(set(swatches)) == 18
-    tab.context.close()
 
 
-def test_differences_are_scrolled_into_view(browser: Any, viewer: Viewer) -> None:
-    tab = Tab(browser, link(viewer, t=TASK, i=0), viewport={"width": 600, "height": 500})
+def test_differences_are_scrolled_into_view(opened: Opener, viewer: Viewer) -> None:
+    tab = opened(link(viewer, t=TASK, i=0), viewport={"width": 600, "height": 500})
     tab.until(frame_shown(0))
     tab.page.keyboard.press("d")
     top, bottom = tab.page.evaluate("""(() => {
@@ -425,20 +423,11 @@ def test_differences_are_scrolled_into_view(browser: Any, viewer: Viewer) -> Non
         return [box.top, box.bottom];
     })()""")
     assert 0 <= top < bottom <= 500
-    tab.context.close()
 
 
-def test_a_new_run_appears_by_itself(browser: Any, viewer: Viewer) -> None:
-    tab = Tab(browser, link(viewer))
-    tab.until("document.querySelectorAll('.row').length > 0")
-    write_run(viewer.library.root / "drift", "drift", each=1)
-    tab.until("[...document.querySelectorAll('#head button')].some((one) => one.textContent === 'drift')")
-    tab.context.close()
-
-
-def test_blind_votes_by_keys(browser: Any, viewer: Viewer) -> None:
+def test_blind_votes_by_keys(opened: Opener, viewer: Viewer) -> None:
     group = viewer.runs()["groups"][0]["id"]
-    tab = Tab(browser, f"{viewer.link}vote?g={group}")
+    tab = opened(f"{viewer.link}vote?g={group}")
     tab.page.locator("#voter").fill("Ann")
     tab.page.get_by_role("button", name="Begin").click()
     ready, shown = "document.getElementById('vote').dataset.ready", ""
@@ -459,21 +448,19 @@ def test_blind_votes_by_keys(browser: Any, viewer: Viewer) -> None:
     assert len({one.item for one in votes}) == 3
     tab.page.get_by_role("button", name="Show results").click()
     tab.until("document.querySelectorAll('#agreement tbody tr').length > 1")
-    assert not tab.trouble
-    tab.context.close()
 
 
 TASKS = 10_000
 
 
 def write_long_run(
-    folder: Path, subject: str, template: Path, count: int = TASKS, name: str = "ABA/plains_{p}/5/{n:05d}"
+    folder: Path, model: str, template: Path, count: int = TASKS, name: str = "ABA/plains_{p}/5/{n:05d}"
 ) -> None:
     """A run of many tasks: its scores, without records."""
     facts = json.loads((template / "run.json").read_text())
     names = [name.format(n=n, p=n % 7) for n in range(count)]
     facts["task_keys"] = dict.fromkeys(names, "k")
-    facts["subject"]["name"] = subject
+    facts["model"]["name"] = model
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps(facts))
     line = {"key": "k", "scores": "s", "status": "done", "stage": "scored", "error": None, "seconds": 1.0}
@@ -482,26 +469,19 @@ def write_long_run(
         for n, name in enumerate(names):
             for metric in ("psnr", "sgcs", "ssim"):
                 score = {
-                    "task": name,
-                    "metric": metric,
-                    "value": (n * 7919 % 10007) / 10007,
-                    "unit": "1",
-                    "better": "higher",
-                    "n": 24,
-                    "reason": None,
+                    **{"task": name, "metric": metric, "value": (n * 7919 % 10007) / 10007, "unit": "1", "n": 24},
+                    **{"better": "higher", "reason": None, "facts": {}, "cluster": ""},
                     "series": [[k, 0.5] for k in range(24)],
                     "group": {"type": "ABA", "range": 5, "location": f"plains_{n % 7}"},
-                    "facts": {},
-                    "cluster": "",
-                    "subject": subject,
+                    "model": model,
                 }
                 file.write(json.dumps(score, sort_keys=True) + "\n")
 
 
 @pytest.fixture
 def long_runs(runs: Path, tmp_path: Path) -> Path:
-    for subject in ("alpha", "beta", "gamma"):
-        write_long_run(tmp_path / "runs" / subject, subject, runs / "keeper")
+    for model in ("alpha", "beta", "gamma"):
+        write_long_run(tmp_path / "runs" / model, model, runs / "keeper")
     return tmp_path / "runs"
 
 
@@ -512,7 +492,7 @@ def page_seconds(session: Any) -> float:
 
 
 @pytest.mark.slow
-def test_ten_thousand_tasks_stay_responsive(browser: Any, long_runs: Path) -> None:
+def test_ten_thousand_tasks_stay_responsive(opened: Opener, long_runs: Path) -> None:
     before = time.process_time()
     viewer = Viewer(long_runs)
     viewer.runs()
@@ -522,7 +502,7 @@ def test_ten_thousand_tasks_stay_responsive(browser: Any, long_runs: Path) -> No
     listing = time.process_time() - before
     viewer.start()
     try:
-        tab = Tab(browser, "about:blank", viewport={"width": 1280, "height": 800})
+        tab = opened("about:blank", viewport={"width": 1280, "height": 800})
         session = tab.context.new_cdp_session(tab.page)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
         tab.page.goto(link(viewer))
@@ -547,20 +527,12 @@ def test_ten_thousand_tasks_stay_responsive(browser: Any, long_runs: Path) -> No
         before = page_seconds(session)
         gap = tab.page.evaluate(script)
         scrolling = (page_seconds(session) - before) / 40
-        print(
-            f"processor time: runs read {reading:.2f} s, tasks listed {listing:.2f} s, page to rows {opening:.2f} s, "
-            f"sorted {sorting:.2f} s, a frame of scrolling {1e3 * scrolling:.1f} ms; wall clock: first paint "
-            f"{paint:.0f} ms, rows {shown:.0f} ms, from frame to frame {gap:.0f} ms"
-        )
-        assert reading < 3
-        assert listing < 0.5
-        assert opening < 0.5
-        assert sorting < 0.3
-        assert scrolling < 0.016
-        assert paint < 1000
-        assert shown < 2000
-        assert gap < 50
+        cpu_s = {"reading": reading, "listing": listing, "opening": opening, "sorting": sorting, "scrolling": scrolling}
+        clock_ms = {"paint": paint, "rows": shown, "frame": gap}
+        print(cpu_s, clock_ms)
+        most = {"reading": 3, "listing": 0.5, "opening": 0.5, "sorting": 0.3, "scrolling": 0.016}
+        most |= {"paint": 1000, "rows": 2000, "frame": 50}
+        assert {name for name, took in (cpu_s | clock_ms).items() if took >= most[name]} == set()
         assert tab.page.locator(".row").last.get_attribute("data-task")
-        tab.context.close()
     finally:
         viewer.close()

@@ -18,7 +18,7 @@ import pytest
 from report.toybench import METRICS
 from worldgauge.core.errors import UsageError
 from worldgauge.report import page_server
-from worldgauge.tools.viewer import Viewer
+from worldgauge.tools.viewer import Viewer, Vote
 
 TASK = "ABA/plains_0/5/00"
 
@@ -57,7 +57,7 @@ def test_runs_are_listed_with_their_progress(viewer: Viewer) -> None:
     (group,) = found["groups"]
     assert (group["suite"], group["place"], found["problems"]) == ("toyloop", ".", [])
     rows = {run["label"]: run for run in group["runs"]}
-    assert rows["truth"]["kind"] == "reference"
+    assert rows["truth"]["kind"] == "baseline"
     for run in rows.values():
         assert run["expected"] == sum(run[end] for end in ("left", "scored", "skipped", "failed", "unscored"))
     assert rows["dreamer"]["failed"] == 1
@@ -66,7 +66,7 @@ def test_runs_are_listed_with_their_progress(viewer: Viewer) -> None:
 def test_tasks_have_the_values_of_scores(viewer: Viewer, runs: Path) -> None:
     _, _, found = ask(viewer, "/api/tasks", g=group_of(viewer), m="ssim")
     assert found["metric"] == "ssim"
-    at = [one["label"] for one in found["subjects"]].index("keeper")
+    at = [one["label"] for one in found["models"]].index("keeper")
     lines = map(json.loads, (runs / "keeper/scores.jsonl").read_text().splitlines())
     expected = {line["task"]: line["value"] for line in lines if line["metric"] == "ssim"}
     told = dict(zip(found["tasks"], found["values"][at], strict=True))
@@ -76,9 +76,6 @@ def test_tasks_have_the_values_of_scores(viewer: Viewer, runs: Path) -> None:
     assert found["columns"] == ["location", "range", "type"]
     metrics = [one["name"] for one in ask(viewer, "/api/tasks", g=group_of(viewer))[2]["metrics"]]
     assert metrics[:4] == list(METRICS)  # the headline first
-
-
-def test_a_task_has_films_curves_and_scores(viewer: Viewer) -> None:
     _, _, found = ask(viewer, "/api/task", g=group_of(viewer), t=TASK)
     assert found["clips"][0]["name"] == found["truth"] == "hidden truth"
     assert found["frames"] == 24
@@ -86,7 +83,7 @@ def test_a_task_has_films_curves_and_scores(viewer: Viewer) -> None:
     assert found["curves"][0]["lines"]["keeper"]
 
 
-def test_frames_are_those_of_the_film_and_differences_are_to_the_truth(viewer: Viewer) -> None:
+def test_frames_are_those_of_the_film_which_has_all_tiles(viewer: Viewer) -> None:
     group = group_of(viewer)
 
     def frame(**fields: Any) -> np.ndarray:
@@ -100,10 +97,6 @@ def test_frames_are_those_of_the_film_and_differences_are_to_the_truth(viewer: V
     assert np.abs(frame(c="hidden truth", i=0) - frame(c="hidden truth", i=7)).mean() > 5
     assert frame(c="truth", i=7, d=1).mean() < 20  # the coding of its rollout alone
     assert frame(c="noise", i=7, d=1).mean() > 60
-
-
-def test_the_film_has_all_tiles(viewer: Viewer) -> None:
-    group = group_of(viewer)
     _, _, facts = ask(viewer, "/api/film", g=group, t=TASK)
     _, kind, data = ask(viewer, "/film.mp4", g=group, t=TASK)
     assert kind == "video/mp4"
@@ -125,7 +118,7 @@ def test_a_run_that_grows_is_seen_without_a_new_start(viewer: Viewer) -> None:
 
     def values() -> list[Any]:
         found = grown.tasks(grown.library.refresh()[0], "sgcs")
-        at = [one["label"] for one in found["subjects"]].index("keeper")
+        at = [one["label"] for one in found["models"]].index("keeper")
         return [value for value in found["values"][at] if value is not None]
 
     assert row()["scored"] == 1
@@ -148,12 +141,17 @@ def test_flags_are_kept(viewer: Viewer) -> None:
     assert ask(viewer, "/api/flag", body={"g": group, "t": "no/task", "on": True})[0] == 404
 
 
-def test_a_vote_on_a_pair_that_was_not_shown_is_one_line(viewer: Viewer) -> None:
+def test_votes_are_on_pairs_that_were_shown_and_count_for_their_runs(viewer: Viewer) -> None:
     body = {"g": group_of(viewer), "p": "nowhere", "voter": "ann", "choice": "first"}
     status, kind, data = ask(viewer, "/api/vote", body=body)
     assert (status, kind) == (400, "text/plain")
     assert b"a pair that was not shown here; open the voting page again" in data
     assert not viewer.votes.read()
+    (group,) = viewer.library.refresh()
+    for voter, place in (("Ann", "."), ("Bo", "."), ("Cy", "elsewhere")):
+        viewer.votes.add(Vote(voter, "toyloop", place, group.tasks[0], "keeper", "noise", "first"))
+    told = viewer.tally(group)
+    assert (told["votes"], told["voters"]) == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -175,31 +173,22 @@ def test_what_is_not_there_is_one_line(viewer: Viewer, path: str, fields: dict[s
     assert data.count(b"\n") == 1
 
 
-@pytest.mark.parametrize("path", ["/../../etc/passwd", "/view.html/..", "/run.json", "/%2e%2e/x", "/api/none"])
-def test_no_path_leads_to_a_file(viewer: Viewer, path: str) -> None:
-    assert ask(viewer, path)[0] == 404
-
-
-def test_json_nested_without_end_is_one_line(viewer: Viewer) -> None:
-    link = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=30)
-    link.request("POST", "/api/flag", b"[" * 1900, {"Content-Type": "application/json"})
-    answer = link.getresponse()
-    assert (answer.status, answer.read().count(b"\n")) == (400, 1)
-    link.close()
-
-
-def test_only_its_own_name_is_answered(viewer: Viewer) -> None:
+def test_requests_of_others_are_refused_and_no_path_leads_to_a_file(viewer: Viewer) -> None:
+    for path in ("/../../etc/passwd", "/view.html/..", "/run.json", "/%2e%2e/x", "/api/none"):
+        assert ask(viewer, path)[0] == 404
+    body = {"g": group_of(viewer), "t": TASK, "on": True}
     assert ask(viewer, "/", headers={"Host": f"evil.example:{viewer.port}"})[0] == 403
     assert ask(viewer, "/", headers={"Host": f"localhost:{viewer.port}"})[0] == 200
-
-
-def test_no_other_page_can_change_something(viewer: Viewer) -> None:
-    body = {"g": group_of(viewer), "t": TASK, "on": True}
     assert ask(viewer, "/api/flag", body=body, headers={"Origin": "http://evil.example"})[0] == 403
     assert ask(viewer, "/api/flag", body=body, headers={"Content-Type": "text/plain"})[0] == 400
     assert ask(viewer, "/api/flag", body=[1])[0] == 400
     assert ask(viewer, "/api/flag", body="x" * 100_000)[0] == 400
     assert not (viewer.library.root / "flags.json").exists()
+    link = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=30)
+    link.request("POST", "/api/flag", b"[" * 1900, {"Content-Type": "application/json"})
+    answer = link.getresponse()
+    assert (answer.status, answer.read().count(b"\n")) == (400, 1)
+    link.close()
 
 
 def test_another_address_needs_the_token(runs: Path) -> None:
@@ -228,15 +217,12 @@ def test_pages_may_load_nothing_from_elsewhere(viewer: Viewer) -> None:
 
 
 def test_a_damaged_run_is_told_and_the_others_are_shown(viewer: Viewer) -> None:
+    with pytest.raises(UsageError, match="no such folder"):
+        Viewer(viewer.library.root / "none")
     (viewer.library.root / "noise" / "run.json").write_text("{")
     _, _, found = ask(viewer, "/api/runs")
     assert any("noise" in one for one in found["problems"])
     assert "keeper" in [run["label"] for run in found["groups"][0]["runs"]]
-
-
-def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such folder"):
-        Viewer(tmp_path / "none")
 
 
 @pytest.mark.parametrize(

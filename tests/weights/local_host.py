@@ -1,7 +1,5 @@
 """A host of files on this machine that behaves as badly as a test wants, and sets of weights that lie there."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterator

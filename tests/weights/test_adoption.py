@@ -49,9 +49,7 @@ def test_files_are_linked_under_whatever_name(folder: Path, store: Path) -> None
     opened("toy")
     for path in folder.iterdir():
         path.unlink()
-    assert opened("toy").set.name == "toy"
-    assert adopt(store).taken == []
-    assert len(adopt(store).here) == 3
+    assert (opened("toy").set.name, adopt(store).taken, len(adopt(store).here)) == ("toy", [], 3)
 
 
 def test_what_is_hashed_on_adoption_is_not_hashed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +58,15 @@ def test_what_is_hashed_on_adoption_is_not_hashed_again(folder: Path, monkeypatc
     adopt(folder)
     monkeypatch.setattr(weight_store.hashlib, "file_digest", None)
     assert opened("toy").set.name == "toy"
+
+
+def test_a_right_copy_speaks_for_the_others_of_its_name(folder: Path) -> None:
+    (folder / "old").mkdir()
+    (folder / "old" / "net.pth").write_bytes(b"of an older version")
+    (folder / "new").mkdir()
+    (folder / "new" / "net.pth").write_bytes(A)
+    found = adopt(folder)
+    assert ([one.source.parent.name for one in found.taken], found.wrong) == (["new"], [])
 
 
 @pytest.mark.parametrize("code", [errno.EXDEV, errno.EPERM])
@@ -89,15 +96,6 @@ def test_a_wrong_file_is_named_and_not_taken(folder: Path, store: Path) -> None:
         f"{folder / 'net.pth'}: expected 5000 bytes, got 4999",
     ]
     assert not store.exists()
-
-
-def test_a_right_copy_speaks_for_the_others_of_its_name(folder: Path) -> None:
-    (folder / "old").mkdir()
-    (folder / "old" / "net.pth").write_bytes(b"of an older version")
-    (folder / "new").mkdir()
-    (folder / "new" / "net.pth").write_bytes(A)
-    found = adopt(folder)
-    assert ([one.source.parent.name for one in found.taken], found.wrong) == (["new"], [])
 
 
 def test_a_common_name_is_taken_only_beside_its_set(folder: Path, known: Known) -> None:

@@ -14,11 +14,13 @@ NAMES = {
 }
 
 
-def test_every_network_has_its_set() -> None:
+def test_every_network_has_its_set_by_name_or_need() -> None:
     assert set(catalogue) == NAMES
     assert all(name == one.name for name, one in catalogue.items())
     assert {one.name for one in catalogue.values() if one.gated} == {"dinov3-b16", "sam3"}
     assert {one.name for one in catalogue.values() if one.runs_code} == {"i3d"}
+    assert sets_for(["lpips", "sam3", "lpips-vgg"]) == ["lpips-alex", "lpips-vgg", "sam3"]
+    assert sets_for(["fvd"]) == ["i3d"]
 
 
 @pytest.mark.parametrize("one", catalogue.values(), ids=lambda one: one.name)
@@ -38,11 +40,6 @@ def test_files_are_held_to_what_is_known(one: WeightSet) -> None:
             assert re.search(r"/resolve/[0-9a-f]{40}/", file.url), "a branch may move"
         if one.runs_code or file.name.endswith((".pth", ".safetensors")):
             assert file.published
-
-
-def test_sets_are_meant_by_name_or_by_what_needs_them() -> None:
-    assert sets_for(["lpips", "sam3", "lpips-vgg"]) == ["lpips-alex", "lpips-vgg", "sam3"]
-    assert sets_for(["fvd"]) == ["i3d"]
 
 
 @pytest.mark.parametrize("one", catalogue.values(), ids=lambda one: one.name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, VectorEnv
 
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.build.generate.structures import structures
+from worldgauge.suites.mineanybuild.generate.structures import structures
 
 SMALL = {"width": 48, "height": 32}
 ENVS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -197,3 +199,24 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
     example = next(found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "make_vec" in found)
     exec(example, {})
     assert capsys.readouterr().out == "(8, 64, 64, 3) (8, 4, 4)\n"
+
+
+MADE_BY_NAME = """
+import gymnasium
+from worldgauge.worlds.blocks.blueprint import Blueprint
+build = gymnasium.make("worldgauge.worlds.blocks.env:worldgauge/Build-v0", target=Blueprint.of([[[1]]], ["stone"]))
+observation, info = build.reset(seed=0)
+assert observation["grid"].tolist() == [[[-1]]], observation
+assert build.step(7)[1:4] == (1.0, True, False)
+home = gymnasium.make("worldgauge.worlds.indoor.env:worldgauge/Home-v0", seed=3, width=32, height=32)
+assert home.reset(seed=0)[0]["rgb"].shape == (32, 32, 3)
+assert home.unwrapped.home.seed == 3
+voxel = gymnasium.make("worldgauge.worlds.voxel.env:worldgauge/Voxel-v0", kind="desert", seed=3, width=32, height=18)
+assert voxel.reset(seed=0)[0].shape == (18, 32, 3)
+assert voxel.unwrapped.world.facts.params["kind"] == "desert"
+"""
+
+
+def test_the_long_form_of_an_id_needs_no_import() -> None:
+    done = subprocess.run([sys.executable, "-c", MADE_BY_NAME], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

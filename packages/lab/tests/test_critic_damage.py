@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from worldgauge.suites.build.generate.structures import structures
-from worldgauge.suites.build.metrics.blueprint_matching import overlap
+from worldgauge.suites.mineanybuild.generate.structures import structures
+from worldgauge.suites.mineanybuild.metrics.blueprint_matching import overlap
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, shared_blocks
 from worldgauge_lab import critic_damage as d
 

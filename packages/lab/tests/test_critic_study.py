@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import spearmanr
 
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.suites.build.critics import DIMENSIONS, Critic, CriticKit, Grades, Submission, critics
-from worldgauge.suites.build.critics.rules import RulesCritic
-from worldgauge.suites.build.format import Architecture, Kind, write
-from worldgauge.suites.build.generate.structures import structures
+from worldgauge.suites.mineanybuild.critics import DIMENSIONS, Critic, CriticKit, Grades, Submission, critics
+from worldgauge.suites.mineanybuild.critics.rules import RulesCritic
+from worldgauge.suites.mineanybuild.format import Architecture, Kind, write
+from worldgauge.suites.mineanybuild.generate.structures import structures
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge_lab.critic_agreement import BESIDE, StudyCase, agreement_of, criteria_of, spearman
 from worldgauge_lab.critic_study import CriticStudy, study

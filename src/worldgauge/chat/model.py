@@ -18,9 +18,9 @@ import numpy as np
 from worldgauge.chat.answers import answer_text
 from worldgauge.chat.question import (
     MOST_ALTERNATIVES,
+    ChatQuestion,
     Encoding,
     Message,
-    Question,
     checked_image,
     digest,
     request_body,
@@ -29,8 +29,8 @@ from worldgauge.chat.question import (
 from worldgauge.chat.reply import (
     AnswerError,
     BudgetError,
+    CallFailure,
     EndpointError,
-    Failure,
     NoAnswerError,
     ParsedAnswer,
     Probabilities,
@@ -42,7 +42,7 @@ from worldgauge.chat.reply import (
     read_completion,
     read_usage,
 )
-from worldgauge.chat.transport import Ledger, Prices, Recording, Transport, estimate_tokens
+from worldgauge.chat.transport import ChatRecording, Ledger, Prices, Transport, estimate_tokens
 from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
 
@@ -66,17 +66,14 @@ class Chat(ABC):
         allow_truncated: bool = False,
         prompt_version: str = "",
     ) -> Reply:
-        """Ask a question. What is None is left to the endpoint.
-
-        Args:
-            images: (H, W, 3) uint8 RGB, sent with the last words of the prompt.
-        """
+        """Ask a question. What is None is left to the endpoint. `images`: (H, W, 3) uint8 RGB, sent with the last words
+        of the prompt."""
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         if len(images) > 0 and messages:
             *before, last = messages
             messages = (*before, Message(last.role, (*last.parts, *map(checked_image, images))))
         return self.answer(
-            Question(
+            ChatQuestion(
                 messages,
                 schema=schema,
                 choices=None if choices is None else tuple(choices),
@@ -92,7 +89,7 @@ class Chat(ABC):
         )
 
     @abstractmethod
-    def answer(self, question: Question) -> Reply:
+    def answer(self, question: ChatQuestion) -> Reply:
         """As `ask`, for a question that exists already."""
 
 
@@ -111,12 +108,8 @@ class Clock:
         time.sleep(seconds)
 
 
-class Sent:
-    """One call as the limits count it.
-
-    Args:
-        tokens: Number of tokens; set it when the endpoint reports the true number.
-    """
+class CountedCall:
+    """One call as the limits count it. tokens: Number of tokens; set it when the endpoint reports the true number."""
 
     def __init__(self, at: float, tokens: int) -> None:
         self.at = at
@@ -154,17 +147,11 @@ class Limits:
         self.clock = clock or Clock()
         self._slots = threading.Semaphore(concurrency)
         self._lock = threading.Lock()
-        self._sent: deque[Sent] = deque()
+        self._sent: deque[CountedCall] = deque()
 
     @contextmanager
-    def admit(self, tokens: int) -> Iterator[Sent]:
-        """Wait until a call may be sent; make the call inside the block.
-
-        Args:
-            tokens: Approximate number of tokens of the call.
-
-        Yields:
-            The call as the limits count it.
+    def admit(self, tokens: int) -> Iterator[CountedCall]:
+        """Wait until a call of about so many tokens may be sent; make it inside the block, which gets its count.
 
         Raises:
             UsageError: The call alone takes more than the tokens of a minute.
@@ -179,7 +166,7 @@ class Limits:
                 self.clock.sleep(sent)
             yield sent
 
-    def _try(self, tokens: int) -> Sent | float:
+    def _try(self, tokens: int) -> CountedCall | float:
         """The call, noted as sent now, or the seconds until it is worth trying again."""
         with self._lock:
             now = self.clock.now()
@@ -191,8 +178,8 @@ class Limits:
             if full:
                 return self._sent[0].at + WINDOW_S - now
             if self.requests_per_minute is None and self.tokens_per_minute is None:
-                return Sent(now, tokens)
-            self._sent.append(Sent(now, tokens))
+                return CountedCall(now, tokens)
+            self._sent.append(CountedCall(now, tokens))
             return self._sent[-1]
 
 
@@ -273,7 +260,7 @@ class ChatModel(Chat):
         self._structured, self._replay = structured, replay
         self._replay_failures = replay_failures
         self._prices = prices
-        self._recording = None if recording is None else Recording(Path(recording), self._transport.key)
+        self._recording = None if recording is None else ChatRecording(Path(recording), self._transport.key)
         self._ledger = Ledger(self._recording.folder / "spent.jsonl", budget) if self._recording and prices else None
         self._limits = limits or Limits()
         self._jitter = np.random.default_rng() if jitter is None else jitter
@@ -294,18 +281,12 @@ class ChatModel(Chat):
         """Money spent through the recording, by all processes and earlier runs; 0 without prices or a recording."""
         return 0.0 if self._ledger is None else self._ledger.spent
 
-    def key(self, question: Question) -> str:
+    def key(self, question: ChatQuestion) -> str:
         """Name of a question to this model in the recording: a digest of everything that the answer depends on."""
         return digest([self.identity, question.facts(self.encoding)])
 
-    def answer(self, question: Question) -> Reply:
+    def answer(self, question: ChatQuestion) -> Reply:
         """Answer a question, from the recording or the endpoint; see `Chat.ask`.
-
-        Args:
-            question: The question.
-
-        Returns:
-            The reply.
 
         Raises:
             AnswerError: No answer fits the question; NoAnswerError when the reply holds none at all.
@@ -319,7 +300,10 @@ class ChatModel(Chat):
         if line is not None:
             return self._replayed(line, question)
         if self._replay == "only":
-            self._fail_again(key)
+            line = self._recording.find_failed(key) if self._recording is not None and self._replay_failures else None
+            error = line.get("error") if line is not None else None
+            if isinstance(error, dict) and error.get("type") in _LASTING:
+                raise _LASTING[error["type"]](str(error.get("message")))
             raise EndpointError(
                 f"no recorded answer of {self.model} at {self.endpoint} to question {key}; "
                 "ask it with replay='use', or mend what has changed in it"
@@ -331,21 +315,14 @@ class ChatModel(Chat):
         """Close the connections."""
         self._transport.close()
 
-    def _replayed(self, line: Mapping[str, Any], question: Question) -> Reply:
+    def _replayed(self, line: Mapping[str, Any], question: ChatQuestion) -> Reply:
         try:
             answer = read_answer(read_completion(line["attempts"][-1]["body"]), question)
             facts = {name: line["reply"][name] for name in _REPLY_FACTS}
-        except (Unfit, Failure, LookupError, TypeError) as error:
+        except (Unfit, CallFailure, LookupError, TypeError) as error:
             kind = NoAnswerError if isinstance(error, Unfit) and error.silent else AnswerError
             raise kind(f"the recorded answer to question {line['key']} cannot be used: {error}") from error
         return _reply(answer, {**facts, "replayed": True, "key": line["key"]})
-
-    def _fail_again(self, key: str) -> None:
-        """Raise what the recorded ask of `key` raised, where failures are replayed and it was no outage."""
-        line = self._recording.find_failed(key) if self._recording is not None and self._replay_failures else None
-        error = line.get("error") if line is not None else None
-        if isinstance(error, dict) and error.get("type") in _LASTING:
-            raise _LASTING[error["type"]](str(error.get("message")))
 
     def _wait_s(self, failures: int, asked_for: float | None) -> float:
         """Seconds before the next attempt: doubling, jittered down to half, no shorter than the endpoint asks for."""
@@ -368,7 +345,7 @@ _REPLY_FACTS = (
 class _Ask:
     """One running question: its attempts so far, and the time left."""
 
-    def __init__(self, chat: ChatModel, question: Question, facts: dict[str, Any], key: str) -> None:
+    def __init__(self, chat: ChatModel, question: ChatQuestion, facts: dict[str, Any], key: str) -> None:
         self.chat = chat
         self.question = question
         self.facts = facts
@@ -402,7 +379,7 @@ class _Ask:
                 kind = NoAnswerError if unfit.silent else AnswerError
                 if not unfit.again:
                     break
-            except Failure as failure:
+            except CallFailure as failure:
                 self.attempts[-1]["error"] = str(failure)
                 raise self._gave_up(failure) from None
         times = f" ({repeat + 1} times asked)" if repeat else ""
@@ -417,10 +394,10 @@ class _Ask:
         """Completion of `payload`, after as many attempts as needed; raises EndpointError."""
         for failures in range(1, self.chat._attempts + 1):
             if self._left() <= 0:
-                raise self._gave_up(Failure(f"did not answer within the deadline of {self.chat._deadline:g} s"))
+                raise self._gave_up(CallFailure(f"did not answer within the deadline of {self.chat._deadline:g} s"))
             try:
                 return self._attempt(payload)
-            except Failure as failure:
+            except CallFailure as failure:
                 wait = self.chat._wait_s(failures, failure.retry_after)
                 if not failure.again or failures == self.chat._attempts or wait >= self._left():
                     raise self._gave_up(failure) from failure
@@ -449,7 +426,7 @@ class _Ask:
                 note["body"] = chat._transport.send(payload, max(0.001, min(chat._timeout, self._left())))
                 note["status"] = 200
                 completion = read_completion(note["body"])
-            except Failure as failure:
+            except CallFailure as failure:
                 note["error"] = str(failure)
                 note["status"] = failure.status or note["status"]
                 note["body"] = note["body"] or failure.body
@@ -478,7 +455,7 @@ class _Ask:
         """Seconds until the deadline."""
         return self.started + self.idle + self.chat._deadline - self.clock.now()
 
-    def _gave_up(self, failure: Failure) -> EndpointError:
+    def _gave_up(self, failure: CallFailure) -> EndpointError:
         chat, count = self.chat, len(self.attempts)
         advice = {
             401: "; the key is not valid, set the environment variable that api_key_env names",
@@ -542,22 +519,17 @@ Line = str | Mapping[str, float] | Exception
 
 
 class ScriptedChat(Chat):
-    """Answers from a script. Safe for threads.
+    """Answers from a script. Safe for threads. An answer is a text; for a question with choices it also has the
+    probability of each. It is checked against the schema and the choices like an answer of a model, but not requested
+    again. `script`: A list of answers, used in order, or a function of the question. An exception in place of an answer
+    is raised, to simulate an outage."""
 
-    An answer is a text; for a question with choices it also has the probability of each. It is checked against the
-    schema and the choices like an answer of a model, but not requested again.
-
-    Args:
-        script: A list of answers, used in order, or a function of the question. An exception in place of an answer is
-            raised, to simulate an outage.
-    """
-
-    def __init__(self, script: Sequence[Line] | Callable[[Question], Line]) -> None:
+    def __init__(self, script: Sequence[Line] | Callable[[ChatQuestion], Line]) -> None:
         self._script = script
         self._left: Iterator[Line] = iter(()) if callable(script) else iter(tuple(script))
         self._lock = threading.Lock()
 
-    def answer(self, question: Question) -> Reply:
+    def answer(self, question: ChatQuestion) -> Reply:
         """Answer from the script; see `Chat.ask`."""
         with self._lock:
             line = self._script(question) if callable(self._script) else next(self._left, None)
@@ -571,7 +543,7 @@ class ScriptedChat(Chat):
             raise (NoAnswerError if unfit.silent else AnswerError)(f"scripted answer: {unfit}") from None
 
 
-def _scripted_reply(line: str | Mapping[str, float], question: Question) -> Reply:
+def _scripted_reply(line: str | Mapping[str, float], question: ChatQuestion) -> Reply:
     value: Any = None
     if isinstance(line, str):
         text, answer = line, answer_text(line).strip()

@@ -30,11 +30,7 @@ class UnansweredError(EndpointError):
 
 @dataclass(frozen=True)
 class Answered(Generic[T]):
-    """The result of a question.
-
-    Attributes:
-        note: How the question was asked, as plain JSON values for the trace.
-    """
+    """The result of a question."""
 
     value: T
     note: Mapping[str, Any]
@@ -42,13 +38,7 @@ class Answered(Generic[T]):
 
 @dataclass(frozen=True)
 class Asker:
-    """Asks a model in the words of a set of prompts.
-
-    Attributes:
-        temperature: Sampling temperature of questions that do not set it.
-        top_p: Nucleus sampling threshold of questions that do not set it.
-        max_tokens: Largest length of the answer, for questions that do not set it.
-    """
+    """Asks a model in the words of a set of prompts."""
 
     chat: Chat
     prompts: Prompts
@@ -79,7 +69,10 @@ class Asker:
         failure: type[AnswerError] | type[UnansweredError] = UnansweredError
         while attempt < asks:
             note["asks"] += 1
-            messages = messages or _shown_smaller(template.messages(**fields(squeeze)), _DIVISORS[squeeze])
+            messages = messages or tuple(
+                Message(each.role, [p if isinstance(p, str) else smaller(p, _DIVISORS[squeeze]) for p in each.parts])
+                for each in template.messages(**fields(squeeze))
+            )
             try:
                 reply = self.chat.ask(
                     messages, seed=seed, sample=sample + samples * attempt, prompt_version=template.label, **settings
@@ -124,13 +117,6 @@ def kept(items: Sequence[T], squeeze: int) -> list[T]:
 def thinned(items: Sequence[T], squeeze: int) -> list[T]:
     """Every item, every second, every fourth, ..., counted back from the last one, which always stays."""
     return list(items[::-1][:: 2**squeeze][::-1])
-
-
-def _shown_smaller(messages: Sequence[Message], divisor: int) -> tuple[Message, ...]:
-    return tuple(
-        Message(message.role, [part if isinstance(part, str) else smaller(part, divisor) for part in message.parts])
-        for message in messages
-    )
 
 
 def _facts(reply: Reply) -> dict[str, Any]:

@@ -31,13 +31,9 @@ _VERSION = re.compile(r"\Aversion: *([^\n]{1,40})\n")
 
 
 @dataclass(frozen=True)
-class Template:
-    """A template of a prompt.
-
-    Attributes:
-        version: The stated version; "own" when a file of the user states none.
-        own: Whether the user has replaced the template of the package.
-    """
+class PromptTemplate:
+    """A template of a prompt. `version`: The stated version; "own" when a file of the user states none. `own`: Whether
+    the user has replaced the template of the package."""
 
     name: str
     version: str
@@ -105,7 +101,7 @@ class Prompts:
         if folder is not None:
             self._templates |= _replaced(Path(folder).expanduser(), self._templates)
 
-    def __getitem__(self, name: str) -> Template:
+    def __getitem__(self, name: str) -> PromptTemplate:
         """The template called `name`. Raises UnknownNameError."""
         if name not in self._templates:
             raise UnknownNameError("prompt", name, self._templates)
@@ -122,50 +118,43 @@ class Prompts:
 
 
 @cache
-def _ours(package: str) -> Mapping[str, Template]:
+def _ours(package: str) -> Mapping[str, PromptTemplate]:
     found = [entry for entry in (files(package) / "prompts").iterdir() if entry.name.endswith(".txt")]
     names = {entry.name.removesuffix(".txt"): entry.read_text("utf-8") for entry in found}
     return {name: _read(name, text) for name, text in sorted(names.items())}
 
 
-def _replaced(folder: Path, ours: Mapping[str, Template]) -> dict[str, Template]:
+def _replaced(folder: Path, ours: Mapping[str, PromptTemplate]) -> dict[str, PromptTemplate]:
     if not folder.is_dir():
         raise UsageError(f"prompts: {folder} is no folder; give one with files such as {next(iter(ours))}.txt")
-    kept: dict[str, Template] = {}
+    kept: dict[str, PromptTemplate] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
         name = path.name.removesuffix(".txt")
         if name not in ours or not path.name.endswith(".txt"):
             raise UnknownNameError("prompt file", path.name, [f"{known}.txt" for known in ours])
-        template = _read(name, _content(path), own=True)
-        _check_places(path, template.places, ours[name].places)
+        try:
+            text = read_text(path)
+        except DataError as error:
+            raise UsageError(f"prompts: a file cannot be read ({error})") from error
+        if len(text) > MAX_CHARACTERS or not text.strip():
+            raise UsageError(f"prompts: {path} must hold 1 to {MAX_CHARACTERS} characters")
+        template = _read(name, text, own=True)
+        for place in sorted(template.places - ours[name].places):
+            raise UnknownNameError(f"{path}: place", place, ours[name].places)
+        if missing := ours[name].places - template.places:
+            why = "without it the model is not shown what it needs"
+            raise UsageError(f"prompts: {path} lacks {_listed(missing)}; {why}")
         kept[name] = template
     return kept
 
 
-def _read(name: str, text: str, *, own: bool = False) -> Template:
+def _read(name: str, text: str, *, own: bool = False) -> PromptTemplate:
     text = text.replace("\r\n", "\n")
     head = _VERSION.match(text)
     version = head[1].strip() if head else "own"
-    return Template(name, version, text[head.end() if head else 0 :].strip(), own)
-
-
-def _content(path: Path) -> str:
-    try:
-        text = read_text(path)
-    except DataError as error:
-        raise UsageError(f"prompts: a file cannot be read ({error})") from error
-    if len(text) > MAX_CHARACTERS or not text.strip():
-        raise UsageError(f"prompts: {path} must hold 1 to {MAX_CHARACTERS} characters")
-    return text
-
-
-def _check_places(path: Path, given: frozenset[str], needed: frozenset[str]) -> None:
-    for name in sorted(given - needed):
-        raise UnknownNameError(f"{path}: place", name, needed)
-    if missing := needed - given:
-        raise UsageError(f"prompts: {path} lacks {_listed(missing)}; without it the model is not shown what it needs")
+    return PromptTemplate(name, version, text[head.end() if head else 0 :].strip(), own)
 
 
 def _joined(parts: Iterator[Part]) -> Iterator[Part]:
@@ -194,16 +183,8 @@ _PAPER, _INK, _GAP_PX = 255, (20, 20, 20), 6
 
 
 def titled(image: Image, title: str) -> Image:
-    """Add a white strip with a title above a picture.
-
-    Words that do not fit are cut. Characters outside ASCII are shown as question marks, because the font lacks them.
-
-    Args:
-        image: (H, W, 3) uint8.
-
-    Returns:
-        (H + TITLE_PX, W, 3) uint8.
-    """
+    """Add a white strip with a title above a picture. Words that do not fit are cut. Characters outside ASCII are shown
+    as question marks, because the font lacks them. image: (H, W, 3) uint8. Returns (H + TITLE_PX, W, 3) uint8."""
     import cv2
 
     width = image.shape[1]
@@ -220,12 +201,8 @@ def titled(image: Image, title: str) -> Image:
 
 
 def boxed(image: Image, box: Box | None, colour: tuple[int, int, int] = RED) -> Image:
-    """A copy of a picture with the outline of a box, drawn just inside its edges.
-
-    Args:
-        image: (H, W, 3) uint8.
-        colour: RGB colour.
-    """
+    """A copy of a picture with the outline of a box, drawn just inside its edges. `image`: (H, W, 3) uint8. `colour`:
+    RGB colour."""
     if box is None:
         return image
     x0, y0, x1, y1 = box
@@ -240,13 +217,8 @@ def boxed(image: Image, box: Box | None, colour: tuple[int, int, int] = RED) -> 
 
 
 def sheet(images: Sequence[Image], columns: int = 3) -> Image:
-    """Put pictures on one sheet in reading order, with white between them.
-
-    Smaller pictures get white below and to the right.
-
-    Args:
-        images: (H, W, 3) uint8 each.
-    """
+    """Put pictures on one sheet in reading order, with white between them. Smaller pictures get white below and to the
+    right. `images`: (H, W, 3) uint8 each."""
     if not images or columns < 1:
         raise UsageError("a sheet needs at least one picture and one column")
     columns = min(columns, len(images))

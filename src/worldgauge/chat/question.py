@@ -20,11 +20,7 @@ from worldgauge.core.io import digest_of
 
 @dataclass(frozen=True)
 class Encoding:
-    """How pictures are sent.
-
-    Attributes:
-        max_side: Longest side in pixels; larger pictures are scaled down by area.
-    """
+    """How pictures are sent. `max_side`: Longest side in pixels; larger pictures are scaled down by area."""
 
     format: Literal["png", "jpeg"] = "png"
     quality: int = 90
@@ -32,7 +28,6 @@ class Encoding:
     max_bytes: int = 8 * 2**20
 
     def __post_init__(self) -> None:
-        """Check the settings."""
         if self.format not in ("png", "jpeg"):
             raise UsageError(f"image format is {self.format!r}; give png or jpeg")
         if not 1 <= self.quality <= 100 or self.max_side < 1 or self.max_bytes < 1:
@@ -57,11 +52,7 @@ class Encoding:
         return digest.hexdigest()
 
     def encode(self, image: Image) -> bytes:
-        """Encode a picture.
-
-        Args:
-            image: (H, W, 3) uint8 RGB.
-        """
+        """Encode a picture. image: (H, W, 3) uint8 RGB."""
         import cv2
 
         size = self.sent_size(image)
@@ -82,11 +73,7 @@ class Encoding:
 
 
 def checked_image(given: Any) -> Image:
-    """Check that a value is a picture.
-
-    Returns:
-        The picture, (H, W, 3) uint8 RGB.
-    """
+    """Check that a value is a picture. Returns the picture, (H, W, 3) uint8 RGB."""
     if not isinstance(given, np.ndarray):
         raise UsageError(f"an image is {type(given).__name__}; give its pixels, an array (H, W, 3) uint8")
     if given.dtype != np.uint8 or given.ndim != 3 or given.shape[2] != 3 or 0 in given.shape:
@@ -134,26 +121,19 @@ class Message:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """One complete question.
-
-    Attributes:
-        choices: Single tokens, such as letters of options, whose probabilities are requested.
-        top_logprobs: Number of likeliest first tokens among which the choices are looked up.
-        sample: Number that separates several answers to the same question.
-        allow_truncated: Whether an answer cut off at `max_tokens` counts as one.
-    """
+class ChatQuestion:
+    """One complete question."""
 
     messages: tuple[Message, ...]
     schema: Mapping[str, Any] | None = None
-    choices: tuple[str, ...] | None = None
-    top_logprobs: int = MOST_ALTERNATIVES
+    choices: tuple[str, ...] | None = None  # single tokens whose probabilities are requested, such as letters
+    top_logprobs: int = MOST_ALTERNATIVES  # likeliest first tokens among which the choices are looked up
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int = 2048
     seed: int | None = None
-    sample: int = 0
-    allow_truncated: bool = False
+    sample: int = 0  # separates several answers to the same question
+    allow_truncated: bool = False  # an answer cut off at `max_tokens` counts as one
     prompt_version: str = ""
 
     def __post_init__(self) -> None:
@@ -172,7 +152,10 @@ class Question:
             if not fine:
                 raise UsageError(f"{name} is {getattr(self, name)!r}; give {rule}")
         if self.choices is not None:
-            _check_choices(self.choices)
+            fine = all(isinstance(choice, str) and choice and choice == choice.strip() for choice in self.choices)
+            if not self.choices or not fine or len(set(self.choices)) < len(self.choices):
+                rule = "give different words without spaces around them, such as 'A', 'B'"
+                raise UsageError(f"choices are {self.choices!r}; {rule}")
             if self.schema is not None:
                 raise UsageError("choices and a schema in one question: the first token cannot be both; ask twice")
         if self.schema is not None:
@@ -205,11 +188,8 @@ class Question:
         }
 
     def seed_of(self, repeat: int) -> int | None:
-        """Seed to send when the question is repeated because earlier answers did not fit.
-
-        Sample 0 gets the seed itself the first time. All other seeds are derived from it; else the same answer would
-        come again.
-        """
+        """Seed to send when the question is repeated because earlier answers did not fit. Sample 0 gets the seed itself
+        the first time. All other seeds are derived from it; else the same answer would come again."""
         if self.seed is None or (self.sample, repeat) == (0, 0):
             return None if self.seed is None else int(self.seed)
         return int(digest([int(self.seed), int(self.sample), repeat])[:8], 16) >> 1
@@ -245,12 +225,6 @@ def _part_facts(part: str | Image, encoding: Encoding) -> Any:
     return {"image": encoding.identify(part), "shape": list(part.shape), "sent": list(encoding.sent_size(part))}
 
 
-def _check_choices(choices: tuple[str, ...]) -> None:
-    fine = all(isinstance(choice, str) and choice and choice == choice.strip() for choice in choices)
-    if not choices or not fine or len(set(choices)) < len(choices):
-        raise UsageError(f"choices are {choices!r}; give different words without spaces around them, such as 'A', 'B'")
-
-
 def _check_schema(schema: Mapping[str, Any]) -> None:
     checker = validator(schema)
     try:
@@ -284,7 +258,7 @@ Show = Callable[[Image], str]
 """Turns a picture into a data URL."""
 
 
-def request_messages(question: Question, show: Show, *, schema_in_words: bool) -> list[dict[str, Any]]:
+def request_messages(question: ChatQuestion, show: Show, *, schema_in_words: bool) -> list[dict[str, Any]]:
     """The messages of a request."""
     *before, last = question.messages
     if question.schema is not None and schema_in_words:
@@ -294,7 +268,7 @@ def request_messages(question: Question, show: Show, *, schema_in_words: bool) -
 
 
 def request_body(
-    model: str, question: Question, messages: list[dict[str, Any]], repeat: int, *, schema: bool, openai: bool
+    model: str, question: ChatQuestion, messages: list[dict[str, Any]], repeat: int, *, schema: bool, openai: bool
 ) -> dict[str, Any]:
     """The whole request. What is None is left out, so that the default of the endpoint applies."""
     # OpenAI's newer models refuse the old name, and many other servers do not know the new one.

@@ -13,8 +13,8 @@ from itertools import accumulate
 from typing import Any
 
 from worldgauge.chat.answers import answer_start, answer_text, last_object
-from worldgauge.chat.question import Question, is_whole, validator
-from worldgauge.core.errors import SubjectError, WorldgaugeError
+from worldgauge.chat.question import ChatQuestion, is_whole, validator
+from worldgauge.core.errors import ModelError, WorldgaugeError
 
 
 class EndpointError(WorldgaugeError):
@@ -34,7 +34,7 @@ class PromptTooLongError(EndpointError):
     """The messages do not fit into the context of the model: ask again with fewer of them."""
 
 
-class AnswerError(SubjectError):
+class AnswerError(ModelError):
     """The model answered, but not in the requested form: cut off, refused, or in another form."""
 
 
@@ -46,13 +46,9 @@ class BudgetError(WorldgaugeError):
     """The next call could cost more than what is left of the budget; it was not sent."""
 
 
-class Failure(Exception):
-    """One attempt without an answer; used only inside this package.
-
-    Args:
-        retry_after: Seconds the endpoint asks to wait; None when it does not say.
-        too_long: Whether the messages do not fit into the context of the model.
-    """
+class CallFailure(Exception):
+    """One attempt without an answer; used only inside this package. `retry_after`: Seconds the endpoint asks to wait;
+    None when it does not say. `too_long`: Whether the messages do not fit into the context of the model."""
 
     def __init__(
         self,
@@ -75,11 +71,8 @@ class Failure(Exception):
 
 
 class Unfit(Exception):
-    """A reply that does not answer the question; used only inside this package.
-
-    Args:
-        silent: Whether there is no text that could be an answer.
-    """
+    """A reply that does not answer the question; used only inside this package. `silent`: Whether there is no text that
+    could be an answer."""
 
     def __init__(self, message: str, *, again: bool, silent: bool = False) -> None:
         super().__init__(message)
@@ -104,7 +97,7 @@ _CODES = ("code", "status", "status_code", "error_code", "type")
 _WORDS = ("message", "detail", "error_msg", "error_message", "msg")
 
 
-def status_failure(status: int, headers: Mapping[str, str], body: str) -> Failure:
+def status_failure(status: int, headers: Mapping[str, str], body: str) -> CallFailure:
     """What an HTTP status other than 200 means for the question."""
     codes, said = stated_error(body)
     return _failure(
@@ -118,7 +111,7 @@ def status_failure(status: int, headers: Mapping[str, str], body: str) -> Failur
     )
 
 
-def stated_failure(completion: Any) -> Failure | None:
+def stated_failure(completion: Any) -> CallFailure | None:
     """The failure that JSON with status 200 states in place of an answer, or within it."""
     choices = completion.get("choices") if isinstance(completion, dict) else None
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
@@ -170,9 +163,9 @@ def one_line(text: str, longest: int = 300) -> str:
     return flat if len(flat) <= longest else flat[: longest - 3] + "..."
 
 
-def _failure(message: str, codes: list[str], *, again: bool, **facts: Any) -> Failure:
+def _failure(message: str, codes: list[str], *, again: bool, **facts: Any) -> CallFailure:
     # A used-up account answers 429 as well, but waiting does not fill it.
-    return Failure(message, again=again and "insufficient_quota" not in codes, **facts)
+    return CallFailure(message, again=again and "insufficient_quota" not in codes, **facts)
 
 
 def _is_too_long(said: str) -> bool:
@@ -233,17 +226,11 @@ def _refuse_constant(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Probabilities:
-    """Probability of each choice as the first token of the answer.
+    """Probability of each choice as the first token of the answer."""
 
-    Attributes:
-        mass: Probability of each choice that the endpoint listed, as the model gave it.
-        missing: Choices that were not among the listed tokens; their probability is unknown, not zero.
-        listed: All tokens that the endpoint listed, choices or not: (token, log-probability) as given, spaces included.
-    """
-
-    mass: Mapping[str, float]
-    missing: tuple[str, ...]
-    listed: tuple[tuple[str, float], ...] = ()
+    mass: Mapping[str, float]  # of each choice that the endpoint listed, as the model gave it
+    missing: tuple[str, ...]  # choices that were not listed: unknown, not zero
+    listed: tuple[tuple[str, float], ...] = ()  # all listed tokens with their log-probability, spaces included
 
     @property
     def normalised(self) -> dict[str, float]:
@@ -264,35 +251,22 @@ class Probabilities:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer that fits its question, with its costs.
-
-    Attributes:
-        probabilities: Probabilities of the choices, when choices were given.
-        finish_reason: "stop", or "length" when the answer was cut off and that was allowed.
-        input_tokens: Input tokens of all attempts together; None when the endpoint did not count them.
-        output_tokens: Output tokens of all attempts together; None when the endpoint did not count them.
-        cost: Cost of all attempts together; None when no prices were given.
-        seconds: Seconds of all attempts together, waiting included.
-        replayed: Whether it comes from a recording. Nothing was spent then, and the numbers are those of the first
-            time.
-        fingerprint: Version of the model, as the endpoint reports it.
-        key: Digest of the question, its name in the recording.
-    """
+    """An answer that fits its question, with its costs; these are of all attempts together."""
 
     text: str
     value: Any = None
-    probabilities: Probabilities | None = None
-    finish_reason: str = "stop"
-    input_tokens: int | None = None
+    probabilities: Probabilities | None = None  # of the choices, if choices were given
+    finish_reason: str = "stop"  # or "length", if the answer was cut off and that was allowed
+    input_tokens: int | None = None  # None if the endpoint did not count them
     output_tokens: int | None = None
-    cost: float | None = None
+    cost: float | None = None  # None without prices
     cost_estimated: bool = False
-    seconds: float = 0.0
+    seconds: float = 0.0  # waiting included
     attempts: int = 1
-    replayed: bool = False
+    replayed: bool = False  # from a recording: nothing was spent, the numbers are those of the first time
     model: str = ""
-    fingerprint: str = ""
-    key: str = ""
+    fingerprint: str = ""  # version of the model, as the endpoint reports it
+    key: str = ""  # digest of the question, its name in the recording
 
     @property
     def answer(self) -> str:
@@ -302,11 +276,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class ParsedAnswer:
-    """The part of a reply that is read from the body.
-
-    Attributes:
-        probabilities: Probabilities of the choices, when choices were given.
-    """
+    """The part of a reply that is read from the body."""
 
     text: str
     value: Any
@@ -320,25 +290,28 @@ def read_completion(body: str) -> dict[str, Any]:
         completion = read_json(body)
     except ValueError as error:
         if body.lstrip()[:1] == "{":
-            raise Failure(f"sent JSON that ends early or is damaged ({error})", again=True, charged=True) from None
-        raise Failure("sent something that is no JSON; does base_url end with /v1, and is it the endpoint?") from None
+            raise CallFailure(f"sent JSON that ends early or is damaged ({error})", again=True, charged=True) from None
+        raise CallFailure(
+            "sent something that is no JSON; does base_url end with /v1, and is it the endpoint?"
+        ) from None
     if (failure := stated_failure(completion)) is not None:
         raise failure
     choices = completion.get("choices") if isinstance(completion, dict) else None
     if not isinstance(completion, dict) or not isinstance(choices, list):
-        raise Failure("sent JSON that is no chat completion; does base_url end with /v1?")
+        raise CallFailure("sent JSON that is no chat completion; does base_url end with /v1?")
     if not choices or not isinstance(choices[0], dict) or not isinstance(choices[0].get("message"), dict):
-        raise Failure("sent a completion without a message", again=True, charged=True)
+        raise CallFailure("sent a completion without a message", again=True, charged=True)
     return completion
 
 
-def read_answer(completion: Mapping[str, Any], question: Question) -> ParsedAnswer:
+def read_answer(completion: Mapping[str, Any], question: ChatQuestion) -> ParsedAnswer:
     """Read the answer of a completion."""
     choice = completion["choices"][0]
     message, finish = choice["message"], str(choice.get("finish_reason") or "stop").lower()
     finish = "length" if finish in _CUT_OFF else finish
     content = message.get("content")
-    if refusal := message.get("refusal") or _refusal(content):
+    parts = [part for part in (content if isinstance(content, list) else []) if _field(part, "type") == "refusal"]
+    if refusal := message.get("refusal") or (parts and (parts[0].get("refusal") or "yes")):
         raise Unfit(f"the model refused: {one_line(str(refusal))}", again=False, silent=True)
     if finish in _FILTERED:
         raise Unfit(
@@ -387,12 +360,6 @@ def _lacking(message: Mapping[str, Any], text: str) -> str:
     return f"no text, only {one_line(', '.join(sorted(kinds)))}" if kinds else "no text"
 
 
-def _refusal(content: Any) -> Any:
-    """What a part of type `refusal` says; None without one."""
-    parts = content if isinstance(content, list) else []
-    return next((part.get("refusal") or "yes" for part in parts if _field(part, "type") == "refusal"), None)
-
-
 def checked_value(text: str, schema: Mapping[str, Any]) -> Any:
     """Parse the JSON of an answer, all of it or its last object, and check it against a schema."""
     text = answer_text(text)
@@ -432,7 +399,7 @@ def _read_probabilities(choice: Mapping[str, Any], text: str, choices: tuple[str
     logprobs = choice.get("logprobs")
     places = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(places, list) or not places:
-        raise Failure(
+        raise CallFailure(
             "gives no token probabilities; use an endpoint that has logprobs, or ask without choices", charged=True
         )
     first = places[_first_of_answer([str(_field(place, "token")) for place in places], text)]
@@ -449,10 +416,8 @@ def _read_probabilities(choice: Mapping[str, Any], text: str, choices: tuple[str
 
 
 def _first_of_answer(tokens: Sequence[str], text: str) -> int:
-    """Index of the first token of the answer that is not blank.
-
-    Some servers list the tokens of the reasoning as well, marked or not, also when the text has none.
-    """
+    """Index of the first token of the answer that is not blank. Some servers list the tokens of the reasoning as well,
+    marked or not, also when the text has none."""
     joined, wanted = "".join(tokens), answer_text(text).strip()
     start = max(answer_start(joined), joined.rfind(wanted))
     ends = accumulate(map(len, tokens))

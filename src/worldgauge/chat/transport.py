@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import urlsplit
 
-from worldgauge.chat.question import Encoding, Question
-from worldgauge.chat.reply import BudgetError, Failure, one_line, status_failure
+from worldgauge.chat.question import ChatQuestion, Encoding
+from worldgauge.chat.reply import BudgetError, CallFailure, one_line, status_failure
 from worldgauge.core.errors import MissingExtraError, RunError, UsageError
 from worldgauge_serve import is_local_host, proxy_note
 
@@ -110,12 +110,9 @@ _SHORTEST_SECRET = 8
 """Shorter keys are placeholders such as "EMPTY"; hiding those would garble the answers."""
 
 
-class Recording:
-    """The recording in a folder; any number of processes may add to it at the same time.
-
-    Args:
-        secret: Key of the endpoint, which is hidden wherever it appears.
-    """
+class ChatRecording:
+    """The recording in a folder; any number of processes may add to it at the same time. `secret`: Key of the endpoint,
+    which is hidden wherever it appears."""
 
     def __init__(self, folder: Path, secret: str | None = None) -> None:
         self.folder = folder
@@ -191,12 +188,8 @@ _CONNECT_S = 20.0
 
 
 class Transport:
-    """Connection to an endpoint; safe for threads.
-
-    Args:
-        key_env: Environment variable with the key. None means OPENAI_API_KEY for OpenAI's endpoint and no key for any
-            other, so that the key of one is never sent to another.
-    """
+    """Connection to an endpoint; safe for threads. `key_env`: Environment variable with the key. None means
+    OPENAI_API_KEY for OpenAI's endpoint and no key for any other, so that the key of one is never sent to another."""
 
     def __init__(self, base_url: str | None, key_env: str | None) -> None:
         self.base_url = (base_url or OPENAI_URL).rstrip("/")
@@ -276,17 +269,21 @@ class Transport:
             raise _late(seconds) from error
         except openai.OpenAIError as error:
             cause = error.__cause__
-            if isinstance(cause, Failure):  # from our hook: some versions of the client wrap it
+            if isinstance(cause, CallFailure):  # from our hook: some versions of the client wrap it
                 raise cause from None
             said = one_line(hidden(str(cause or error), self.key))
             # Also after a request that was sent whole, so it may have been worked on.
-            raise Failure(f"cannot be reached ({said or type(cause).__name__})", again=True, charged=True) from error
+            raise CallFailure(
+                f"cannot be reached ({said or type(cause).__name__})", again=True, charged=True
+            ) from error
 
     def _refuse_errors(self, response: Any) -> None:
         """Turn a status other than success into a Failure, before the client reads a body of any size."""
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding != "identity":
-            raise Failure(f"sent a reply compressed as {one_line(encoding, 20)} although asked not to", charged=True)
+            raise CallFailure(
+                f"sent a reply compressed as {one_line(encoding, 20)} although asked not to", charged=True
+            )
         if 200 <= response.status_code < 300:
             return
         body = hidden(_read_some(response.iter_bytes(), _LARGEST_ERROR), self.key)
@@ -314,13 +311,13 @@ def _read(chunks: Iterable[bytes], most: int, until: float) -> str:
     for chunk in _unbroken(chunks):
         data += chunk
         if time.monotonic() > until:
-            raise Failure("was still sending its reply when time was up", again=True, charged=True)
+            raise CallFailure("was still sending its reply when time was up", again=True, charged=True)
         if len(data) > most:
-            raise Failure(f"sent a reply of more than {most} bytes", charged=True)
+            raise CallFailure(f"sent a reply of more than {most} bytes", charged=True)
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise Failure("sent a reply that is not UTF-8", again=True, charged=True) from None
+        raise CallFailure("sent a reply that is not UTF-8", again=True, charged=True) from None
 
 
 def _unbroken(chunks: Iterable[bytes]) -> Iterable[bytes]:
@@ -328,7 +325,7 @@ def _unbroken(chunks: Iterable[bytes]) -> Iterable[bytes]:
     try:
         yield from chunks
     except Exception as error:
-        raise Failure(
+        raise CallFailure(
             f"broke off within its reply ({type(error).__name__}: {one_line(str(error))})", again=True, charged=True
         ) from error
 
@@ -341,20 +338,18 @@ def _read_some(chunks: Iterable[bytes], most: int) -> str:
             data += chunk
             if len(data) >= most:
                 break
-    except Failure:
+    except CallFailure:
         pass
     return data[:most].decode(errors="replace")
 
 
-def _late(seconds: float) -> Failure:
-    return Failure(f"did not answer within {seconds:g} s", again=True, charged=True)
+def _late(seconds: float) -> CallFailure:
+    return CallFailure(f"did not answer within {seconds:g} s", again=True, charged=True)
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Result of `call`, run in a separate thread with a time limit.
-
-    The timeouts of HTTP libraries apply to each read separately, and none applies to the look-up of a name.
-    """
+    """Result of `call`, run in a separate thread with a time limit. The timeouts of HTTP libraries apply to each read
+    separately, and none applies to the look-up of a name."""
     done: list[T] = []
     failed: list[BaseException] = []
 
@@ -396,24 +391,14 @@ class Prices:
             raise UsageError(f"{self}: give prices of a million tokens, 0 or more")
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
-        """Price of one call.
-
-        Args:
-            input_tokens: Number of input tokens.
-            output_tokens: Number of output tokens.
-
-        Returns:
-            The price.
-        """
+        """Price of one call."""
         return (input_tokens * self.input + output_tokens * self.output) / 1e6
 
 
 class Ledger:
-    """Money spent, stored in a file that all processes share.
-
-    The estimate of a call is written before it is sent, and its true price afterwards. So a call that a kill interrupts
-    counts with its estimate, and several processes together keep within the budget.
-    """
+    """Money spent, stored in a file that all processes share. The estimate of a call is written before it is sent, and
+    its true price afterwards. So a call that a kill interrupts counts with its estimate, and several processes together
+    keep within the budget."""
 
     def __init__(self, path: Path, cap: float | None) -> None:
         if cap is not None and not 0 <= cap < math.inf:
@@ -457,7 +442,7 @@ class Ledger:
         self._costs[name] = cost
 
 
-def estimate_tokens(question: Question, encoding: Encoding) -> int:
+def estimate_tokens(question: ChatQuestion, encoding: Encoding) -> int:
     """Estimate the number of input tokens of a question; the true number comes with the reply."""
     total = _TOKENS_A_PART * (len(question.messages) + len(question.images))
     texts = [part for message in question.messages for part in message.parts if isinstance(part, str)]

@@ -1,4 +1,4 @@
-"""`worldgauge collect NAME`, made from what collections declare, and `worldgauge check NAME`."""
+"""`worldgauge collect NAME`, made from what collections declare."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from typer.core import TyperGroup
 from worldgauge.terminal.options import (
     FAILED,
     HELP_STYLE,
-    Csv,
-    Data,
     Device,
     DryRun,
     Json,
     On,
     Out,
+    Sealed,
     Verbose,
     Workers,
     resumable,
@@ -40,6 +39,7 @@ class _Flags(NamedTuple):
     dry_run: bool
     verbose: bool
     json: bool
+    sealed: Path | None = None
     device: str | None = None
 
 
@@ -83,6 +83,7 @@ def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
 
     def collect(**given: Any) -> None:
         from worldgauge.engine.collect import open_collection
+        from worldgauge.engine.sealed import open_seal
 
         flags = _Flags(**{key: given.pop(key) for key in _Flags._fields if key in given})
         options = {
@@ -91,10 +92,15 @@ def command_of(name: str, kind: type[Collection]) -> Callable[..., None]:
             else value
             for key, value in given.items()
         }
+        if flags.sealed is not None:
+            seal = open_seal(flags.sealed, name, options)
+            options = seal.all_options
+            typer.echo(f"sealed, SHA-256 {seal.commitment}: publish it, and keep {flags.sealed} secret", err=True)
         _run(open_collection(name, flags.out, options), flags)
 
     own = [_parameter(one, hints[one.name]) for one in fields.values()]
     shared = [
+        *([_keyword("sealed", Sealed, None)] if "seed" in fields else []),
         _keyword("workers", Workers, 1),
         _keyword("on", On, None),
         *([_keyword("device", Device, None)] if kind.batched else []),
@@ -162,27 +168,3 @@ def _help(text: str, hint: Any, choices: tuple[str, ...]) -> str:
 
 def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def check(
-    collection: Annotated[
-        str,
-        typer.Argument(
-            help="Collection with this layout: its name, or ./FILE.py:CLASS; see: worldgauge list collections"
-        ),
-    ],
-    data: Data,
-    decode: Annotated[bool, typer.Option("--decode", help="Also decode every video, to find damaged frames.")] = False,
-    json: Json = False,
-    csv: Csv = False,
-) -> None:
-    """Check a data set, and list the problems by file."""
-    from worldgauge.cli import show
-    from worldgauge.engine.collection import check_data
-    from worldgauge.terminal.output import form_of
-
-    form = form_of(json, csv)
-    found = check_data(collection, data, decode=decode)
-    show.data_report(data, found, form)
-    if not found.ok:
-        raise typer.Exit(FAILED)

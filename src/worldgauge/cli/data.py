@@ -1,4 +1,4 @@
-"""`worldgauge data`: named sets, and data sets on the way to and from another place."""
+"""`worldgauge data`: benchmark sets, and data sets on the way to and from another place; and `worldgauge check`."""
 
 from __future__ import annotations
 
@@ -7,90 +7,45 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from worldgauge.terminal.options import FAILED, Data, DryRun, Json, Workers, resumable
+from worldgauge.core.errors import UsageError
+from worldgauge.terminal.options import FAILED, Csv, Data, DryRun, Json, Workers, resumable
 
 if TYPE_CHECKING:
     from worldgauge.engine.collect import CollectProgress
     from worldgauge.tools.data_sets import SetCheck
     from worldgauge.tools.transfer import Moved
 
-app = typer.Typer(help="Make and check named sets, and move data sets to and from other places.", no_args_is_help=True)
+app = typer.Typer(help="Make benchmark sets, and copy data sets to and from other places.", no_args_is_help=True)
 
 MOST_SHOWN = 10
 
-SetName = Annotated[str, typer.Argument(metavar="SET", help="Named set: mini, 1; see: worldgauge data list")]
-Only = Annotated[str, typer.Option(help="Only these suites, separated by commas. By default all.")]
-
-
-@app.command("list")
-def list_(json: Json = False) -> None:
-    """List the named sets: their suites, numbers of tasks and files, and whether their digests are frozen."""
-    from worldgauge.engine.sets import named_sets
-    from worldgauge.terminal.output import print_json, print_listing, print_text
-
-    sets = named_sets().values()
-    if json:
-        print_json(
-            sets=[
-                {
-                    "name": one.name,
-                    "version": one.version,
-                    "title": one.title,
-                    "frozen": one.is_frozen,
-                    "made_with": dict(one.made_with),
-                    "suites": {
-                        part.suite: {
-                            "options": dict(part.options),
-                            "frozen": part.is_frozen,
-                            "tasks": len(part.tasks) or None,
-                            "files": len(part.files) or None,
-                            "minutes": part.minutes,
-                        }
-                        for part in one.parts
-                    },
-                }
-                for one in sets
-            ]
-        )
-        return
-    rows = [
-        (
-            f"{one.name} {one.version}",
-            part.suite,
-            str(len(part.tasks) or "-"),
-            str(len(part.files) or "-"),
-            _minutes(part.minutes),
-            "frozen" if part.is_frozen else "not frozen: copies cannot be compared",
-        )
-        for one in sets
-        for part in one.parts
-    ]
-    print_listing(("set", "suite", "tasks", "files", "processor time", "digests"), rows)
-    print_text("make one: worldgauge data make mini")
+SetName = Annotated[str, typer.Argument(metavar="SET", help="Benchmark set; see: worldgauge list data")]
+Only = Annotated[str, typer.Option(help="Suites of a benchmark set, separated by commas. Default: all.")]
 
 
 @app.command()
 def make(
     name: SetName,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the set, new or to be continued.", show_default="sets/SET")
+        Path | None,
+        typer.Option(help="Folder of the set, new or to continue.", show_default="where --data SET finds it"),
     ] = None,
     only: Only = "",
     workers: Workers = 1,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Make a named set, and compare every file with its frozen digest.
+    """Make a benchmark set, and compare every file with its frozen digest.
 
     It can be stopped at any moment; the same command continues it.
     """
     from worldgauge.engine.sets import open_set
     from worldgauge.terminal.output import print_json, print_listing
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.tools.data_sets import make_set, planned
+    from worldgauge.tools.data_sets import make_set, planned, set_folder
 
     named = open_set(name)
-    out = out or Path("sets", named.short)
+    out = out or set_folder(named)
     if dry_run:
         rows = planned(named, out, _suites(only))
         if json:
@@ -101,12 +56,12 @@ def make(
                     str(row["suite"]),
                     str(row["items"]),
                     str(row["done"]),
-                    _minutes(row["minutes"]),
+                    minutes_text(row["minutes"]),
                     "frozen" if row["frozen"] else "not frozen",
                 )
                 for row in rows
             ]
-            print_listing(("suite", "items", "done", "processor time", "digests"), cells)
+            print_listing(("suite", "items", "done", "CPU time", "digests"), cells)
         return
     with resumable(), ProgressBar() as bar:
 
@@ -124,20 +79,50 @@ def make(
     _show(made.check, json)
 
 
-@app.command()
-def check(name: SetName, data: Data, only: Only = "", json: Json = False) -> None:
-    """Compare a folder with a named set, file by file."""
-    from worldgauge.engine.sets import open_set
-    from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.tools.data_sets import check_set
+def check(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="COLLECTION | SET",
+            help="Collection, ./FILE.py:CLASS, or benchmark set; see: worldgauge list collections, list data",
+        ),
+    ],
+    data: Data,
+    only: Only = "",
+    decode: Annotated[bool, typer.Option("--decode", help="Also decode every video, to find damaged frames.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+) -> None:
+    """Check a data set, and list the problems by file.
 
-    named = open_set(name)
-    suites = _suites(only)
-    for suite in suites:
-        named.part(suite)
-    with ProgressBar() as bar:
-        found = check_set(named, data, lambda suite, done, total: bar.show(suite, done, total), suites)
-    _show(found, json)
+    A benchmark set is compared with its frozen digests.
+    """
+    from worldgauge.cli import show
+    from worldgauge.engine.collection import check_data
+    from worldgauge.engine.sets import PREFIX, named_sets, open_set
+    from worldgauge.terminal.output import form_of
+    from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.tools.data_sets import check_set, find_data, set_folder
+
+    form = form_of(json, csv)
+    if name in named_sets() or PREFIX + name in named_sets():
+        if decode or csv:
+            raise UsageError("--decode and --csv go with the name of a collection, such as loopnav")
+        data = data if data.exists() else set_folder(open_set(str(data)))
+        named, suites = open_set(name), _suites(only)
+        for suite in suites:
+            named.part(suite)
+        with ProgressBar() as bar:
+            compared = check_set(named, data, lambda suite, done, total: bar.show(suite, done, total), suites)
+        _show(compared, json)
+        return
+    if only:
+        raise UsageError("--only goes with a benchmark set, such as worldgauge-mini")
+    data = find_data(data, name)
+    found = check_data(name, data, decode=decode)
+    show.data_report(data, found, form)
+    if not found.ok:
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -192,10 +177,11 @@ def _moved(moved: Moved, verb: str, json: bool) -> None:
     print_text(f"root {moved.root}", indent="  ")
 
 
-def _minutes(minutes: float | None) -> str:
+def minutes_text(minutes: float | None) -> str:
+    """CPU time as tables show it."""
     if minutes is None:
         return "-"
-    return f"about {minutes:.0f} min" if minutes < 120 else f"about {minutes / 60:.0f} h"
+    return f"{minutes:.2g} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
 def _suites(only: str) -> list[str]:

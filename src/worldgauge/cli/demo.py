@@ -13,17 +13,17 @@ from worldgauge.terminal.options import FAILED, Csv, Json, resumable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from worldgauge.tools.demo import Demo, Part
+    from worldgauge.tools.demo import DemoPart
 
 FOLDER = Path("worldgauge-demo")
-COLUMNS = ("suite", "title", "column", "subject", "n", "mean", "low", "high", "unit", "better")
-"""Columns of CSV: a row per subject of every suite."""
+COLUMNS = ("suite", "title", "model", "rank", "n", "mean", "low", "high", "unit", "better")
+"""Columns of CSV: a row per model of every suite."""
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder of the demo, new or interrupted.")] = FOLDER,
     full: Annotated[
-        bool, typer.Option("--full", help="Use more tasks and all references. Takes about five times as long.")
+        bool, typer.Option("--full", help="Use more tasks and all baselines. Takes about five times as long.")
     ] = False,
     workers: Annotated[
         int | None, typer.Option(help="Number of parallel worker processes. By default the number of cores.", min=1)
@@ -31,7 +31,9 @@ def demo(
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Measure reference models in every suite, and open the way to your own model. Takes about three minutes.
+    """Run baselines in every suite, and show the commands for your model.
+
+    Takes about three and a half minutes on two cores.
 
     It can be stopped at any moment; the same command continues it.
     """
@@ -48,21 +50,19 @@ def demo(
     if form == "csv":
         print_csv(COLUMNS, [row for part in opened.parts for row in _rows(part)])
     elif form == "json":
-        print_json(page=str(page), parts=[_facts(opened, place) for place in range(len(opened.parts))])
+        cards = [
+            {name: value for name, value in (part.card or {}).items() if name != "previews"} for part in opened.parts
+        ]
+        parts = [{"suite": part.suite, "error": part.error or None} for part in opened.parts]
+        print_json(page=str(page), parts=[{**part, **card} for part, card in zip(parts, cards, strict=True)])
     else:
         view.end(page, commands_for_own_model(opened))
     if any(part.error for part in opened.parts):
         raise typer.Exit(FAILED)
 
 
-def _facts(opened: Demo, place: int) -> dict[str, object]:
-    part = opened.parts[place]
-    card = {} if part.card is None else {name: value for name, value in part.card.items() if name != "previews"}
-    return {"suite": part.suite, "error": part.error or None, **card}
-
-
-def _rows(part: Part) -> Iterator[tuple[object, ...]]:
+def _rows(part: DemoPart) -> Iterator[tuple[object, ...]]:
     card = part.card or {"rows": ()}
     for row in card["rows"]:
         numbers = (row["n"], row["mean"], row["low"], row["high"])
-        yield part.suite, card["title"], card["column"], row["label"], *numbers, card["unit"], card["better"]
+        yield part.suite, card["title"], row["label"], row["rank"], *numbers, card["unit"], card["better"]

@@ -7,13 +7,15 @@ import io
 import textwrap
 from collections.abc import Iterable
 from json import dumps  # not ours, which needs numpy: this command has something to say where that is broken
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.terminal.options import FAILED, Csv, Json, print_result
-from worldgauge.tools.doctor import Requirement
+
+if TYPE_CHECKING:
+    from worldgauge.tools.doctor import Requirement
 
 PARTS = ("minecraft",)
 WIDTH = 80
@@ -30,7 +32,7 @@ def doctor(
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Check whether the installation works: what everything needs, and what is optional.
+    """Check whether the installation works.
 
     Say what to install where something is missing. Exit with 1 if something that is needed is missing.
     """
@@ -54,7 +56,9 @@ def doctor(
 
 def _show(found: Iterable[Requirement], form: Literal["text", "json", "csv"]) -> bool:
     """Print each requirement once it is known. Returns whether all that is needed works."""
-    listed = []
+    from worldgauge.tools.doctor import Requirement
+
+    listed: list[Requirement] = []
     for one in found:
         listed.append(one)
         if form == "text":

@@ -4,31 +4,38 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Collection
+from copy import copy
 from types import TracebackType
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.models import CommandInfo
 
-from worldgauge.cli.collect import check, collect_app
+from worldgauge.cli.collect import collect_app
 from worldgauge.cli.data import app as data_app
+from worldgauge.cli.data import check
 from worldgauge.cli.demo import demo
 from worldgauge.cli.doctor import doctor
+from worldgauge.cli.evaluate import evaluate
+from worldgauge.cli.listing import list_
 from worldgauge.cli.minecraft import minecraft_app
-from worldgauge.cli.models import adapters, check_model, list_
+from worldgauge.cli.models import adapters, check_model
+from worldgauge.cli.renamed import with_new_names
 from worldgauge.cli.report import board, bundle, export, replay, report, verify, view
 from worldgauge.cli.run import WithSettings, questions, run, score
 from worldgauge.cli.weights import app as weights_app
 from worldgauge.cli.world import app as world_app
-from worldgauge.core.errors import WorldgaugeError, check_neighbour
-from worldgauge.terminal.commands import Command, commands
+from worldgauge.core.errors import WorldgaugeError
+from worldgauge.terminal.commands import Command, CommandGroup, Panel, commands
 from worldgauge.terminal.options import HELP_STYLE, INTERRUPTED, KNOWN_ERROR
 from worldgauge.version import __version__
 
 COLLECT_EXAMPLE = "worldgauge collect loopnav --out data --settlements 2 --ranges 5,15 --per-combination 1"
 COMMANDS = (
     Command(demo, "Measure", "worldgauge demo"),
-    Command(run, "Measure", "worldgauge run loopnav --data data --model freeze --references", cls=WithSettings),
+    Command(evaluate, "Measure", "worldgauge evaluate --model ./my_model.py:MyModel --budget 1h"),
+    Command(run, "Measure", "worldgauge run loopnav --data data --model freeze --baselines", cls=WithSettings),
     Command(report, "Measure", "worldgauge report runs/loopnav --out report.html"),
     Command(view, "Measure", "worldgauge view runs"),
     Command(check, "Measure", "worldgauge check loopnav --data data"),
@@ -37,7 +44,7 @@ COMMANDS = (
         "Models and data",
         "worldgauge generate mind --data data --model memory --out runs/memory",
         name="generate",
-        help="The first half of run: ask the models and keep their answers. The command score does the other half.",
+        help="Query models and store their rollouts. Then use: worldgauge score",
         cls=WithSettings,
     ),
     Command(score, "Models and data", "worldgauge score runs/loopnav --set stride=1"),
@@ -49,20 +56,24 @@ COMMANDS = (
     Command(verify, "Publish", "worldgauge verify bundles/mind-my-model.zip --data data"),
     Command(board, "Publish", "worldgauge board bundles --out site"),
     Command(export, "Publish", "worldgauge export runs/mind --out results"),
-    Command(replay, "Tools", "worldgauge replay runs/closedloop/oracle navigation/goal-0000 --out replay.mp4"),
+    Command(replay, "Tools", "worldgauge replay runs/worldinworld/oracle navigation/goal-0000 --out replay.mp4"),
     Command(doctor, "Tools", "worldgauge doctor"),
 )
 
 
-class _FirstThingsFirst(TyperGroup):
-    """Lists `demo`, then `collect`, before the commands that use the data. Says where a missing command comes from."""
+FIRST_PAGE = {
+    *("demo", "evaluate", "collect", "run", "report", "view"),
+    *("check-model", "score", "list", "data", "bundle", "doctor"),
+}
+"""Commands of `worldgauge --help`, at most 12. `worldgauge list commands` shows all."""
 
-    def get_command(self, context: Any, name: str) -> Any:
-        """The command of this name."""
-        found = super().get_command(context, name)
-        if found is None:
-            check_neighbour("command", name)
-        return found
+
+class _Commands(CommandGroup):
+    """Lists `demo`, then `collect`, before the commands that use the data. Accepts old names."""
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        """Read a command line, in which commands and options may have their old names."""
+        return super().parse_args(context, with_new_names(args))
 
     def list_commands(self, context: Any) -> list[str]:
         """Commands in the order in which they were added, but `demo` and `collect` first."""
@@ -70,9 +81,10 @@ class _FirstThingsFirst(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_FirstThingsFirst,
+    cls=_Commands,
     name="worldgauge",
     help="Measure what a world model is worth: memory, control, planning, use.",
+    epilog="All commands: worldgauge list commands",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -81,7 +93,8 @@ app = typer.Typer(
 
 
 _GROUPS = {
-    "study": typer.Typer(help="Compare models under one setting after another, and conclude.", no_args_is_help=True)
+    "minecraft": minecraft_app,
+    "study": typer.Typer(help="Compare models under one setting after another, and conclude.", no_args_is_help=True),
 }
 """Commands that others are subcommands of; other packages add to them."""
 
@@ -90,8 +103,12 @@ def main() -> None:
     """Entry point. Known errors give one line and exit code 2; unknown ones keep their traceback."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        _check_no_secret(sys.argv[1:])
-        sys.exit(app(standalone_mode=False))
+        # What refuses a secret that was typed is not light, and most command lines can hold none.
+        if any("=" in word or ":/" in word for word in sys.argv[1:]):
+            from worldgauge.serving.isolation import check_command_line
+
+            check_command_line(sys.argv[1:])
+        sys.exit(_app_for(with_new_names(sys.argv[1:]))(standalone_mode=False))
     except WorldgaugeError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(KNOWN_ERROR)
@@ -106,6 +123,31 @@ def main() -> None:
         raise
 
 
+def _app_for(words: Collection[str]) -> typer.Typer:
+    """The app, in which only commands that are named have options: to read those of all takes as long as all else."""
+    if "list" in words:  # it walks through all commands
+        return app
+    light = copy(app)
+    light.registered_commands = [one if one.name in words else _bare(one) for one in app.registered_commands]
+    light.registered_groups = [one if one.name in words else copy(one) for one in app.registered_groups]
+    for group in light.registered_groups:
+        if group.name not in words and group.typer_instance is not None:
+            group.typer_instance = inner = copy(group.typer_instance)
+            inner.registered_commands, inner.registered_groups = [], []
+    return light
+
+
+def _bare(command: CommandInfo) -> CommandInfo:
+    """A command that has nothing but its name and its help."""
+
+    def callback() -> None: ...
+
+    callback.__doc__ = command.callback.__doc__
+    command = copy(command)
+    command.callback = callback
+    return command
+
+
 def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print a traceback, whose last lines may be the words of a model or of a file, as plain text."""
     from traceback import format_exception
@@ -113,14 +155,6 @@ def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType 
     from worldgauge.core.errors import without_controls
 
     print(without_controls("".join(format_exception(kind, error, trace))), end="", file=sys.stderr)
-
-
-def _check_no_secret(words: list[str]) -> None:
-    """Refuse a secret in what was typed; what checks it is not light, and most command lines can hold none."""
-    if any("=" in word or ":/" in word for word in words):
-        from worldgauge.serving.isolation import check_command_line
-
-        check_command_line(words)
 
 
 def _command_line_error(error: Exception) -> str | None:
@@ -139,16 +173,19 @@ def _command_line_error(error: Exception) -> str | None:
 def add(command: Command) -> None:
     """Add a command to the app."""
     if isinstance(command.run, typer.Typer):
-        app.add_typer(command.run, name=command.name, rich_help_panel=command.panel)
+        _add_group(command.run, command.name or "", command.panel)
         return
-    settings = {} if command.cls is None else {"cls": command.cls}
+    name = command.name or command.run.__name__
+    settings: dict[str, Any] = {} if command.cls is None else {"cls": command.cls}
+    if not command.group:
+        settings |= {"rich_help_panel": command.panel, "hidden": name not in FIRST_PAGE}
     (_GROUPS[command.group] if command.group else app).command(
-        command.name,
-        help=command.help,
-        epilog=f"Example: {command.example}",
-        rich_help_panel=None if command.group else command.panel,
-        **settings,  # type: ignore[arg-type]
+        name, help=command.help, epilog=f"Example: {command.example}", **settings
     )(command.run)
+
+
+def _add_group(group: typer.Typer, name: str, panel: Panel, epilog: str | None = None) -> None:
+    app.add_typer(group, name=name, rich_help_panel=panel, epilog=epilog, hidden=name not in FIRST_PAGE)
 
 
 def _show_version(wanted: bool) -> None:
@@ -171,18 +208,15 @@ def _interrupt(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-app.add_typer(collect_app, name="collect", rich_help_panel="Measure", epilog=f"Example: {COLLECT_EXAMPLE}")
-for _command in COMMANDS:
+_add_group(collect_app, "collect", "Measure", f"Example: {COLLECT_EXAMPLE}")
+for _command in (*COMMANDS, *commands()):
     add(_command)
-app.add_typer(data_app, name="data", rich_help_panel="Models and data")
-app.add_typer(minecraft_app, name="minecraft", rich_help_panel="Models and data")
-app.add_typer(weights_app, name="weights", rich_help_panel="Models and data")
-app.add_typer(world_app, name="world", rich_help_panel="Models and data")
-for _command in commands():
-    add(_command)
+_add_group(data_app, "data", "Models and data")
+_add_group(weights_app, "weights", "Models and data")
+_add_group(world_app, "world", "Models and data")
 for _name, _group in _GROUPS.items():
     if _group.registered_commands:
-        app.add_typer(_group, name=_name, rich_help_panel="Tools")
+        _add_group(_group, _name, "Tools")
 
 if __name__ == "__main__":
     main()

@@ -1,27 +1,25 @@
-"""`worldgauge minecraft`: structures in worlds of the game, a server, and a comparison of the physics."""
+"""`worldgauge minecraft`: structures in worlds of the game, and a server."""
 
 from __future__ import annotations
 
 import re
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from worldgauge.core.errors import DataError, UnknownNameError, UsageError
-from worldgauge.terminal.options import FAILED, Csv, Json, Seed
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.terminal.commands import CommandGroup
+from worldgauge.terminal.options import FAILED, Json, Seed
 
 if TYPE_CHECKING:
     from worldgauge.worlds.blocks.blueprint import Blueprint
     from worldgauge.worlds.minecraft.building import Verified
     from worldgauge.worlds.minecraft.cells import Cells
-    from worldgauge.worlds.minecraft.offline import Deviation
     from worldgauge.worlds.minecraft.regions import Corner
-    from worldgauge.worlds.minecraft.server import Player
 
 _SHOWN = 5
 """Differences printed; all stand in the JSON."""
@@ -31,12 +29,15 @@ _TRIED = "1.20.4"
 """Version of the server that a build is tried on: structure files have its names."""
 
 minecraft_app = typer.Typer(
-    help="The real game: build in its worlds, read them, serve one of ours, compare its physics with ours.",
+    cls=CommandGroup,
+    help="The real game: build in its worlds, save and serve generated ones.",
     no_args_is_help=True,
 )
 
-_SERVER = "A running server: that of `serve`, or your own, with 'walker' as an operator."
-Server = Annotated[str | None, typer.Option(metavar="HOST:PORT", help=_SERVER)]
+Server = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT", help="Running server: that of `serve`, or yours with 'walker' as an operator."),
+]
 Kind = Annotated[str, typer.Option(help="Kind of village: plains, desert, snowy, taiga, savanna, zombie; or a family.")]
 
 
@@ -68,15 +69,21 @@ def build(
     out: Annotated[Path | None, typer.Option(help="With --save: new folder for a copy with the build.")] = None,
     json: Json = False,
 ) -> None:
-    """Build a structure file in a world, read it back and compare all cells. Exits with 1 when a cell differs.
+    """Build a structure file in a world, and compare all cells.
+
+    Exits with 1 if a cell differs.
 
     With --server the world is that of a running server, with --save a copy of a saved world, and otherwise a temporary
     server, to try it out.
     """
     from worldgauge.worlds.blocks.views import look
     from worldgauge.worlds.minecraft import building
+    from worldgauge.worlds.minecraft.server import JavaServer, JsServer, address
 
-    corner = _corner(at, "--at")
+    numbers = _CORNER.fullmatch(at.replace(" ", ""))
+    if numbers is None:
+        raise UsageError(f"--at takes whole numbers x,y,z, such as -20,60,4, not '{at}'")
+    x, y, z = corner = int(numbers[1]), int(numbers[2]), int(numbers[3])
     if server is not None and save is not None:
         raise UsageError("a build goes into a running world (--server) or a saved one (--save), not into both")
     if (save is None) != (out is None):
@@ -85,50 +92,14 @@ def build(
     if save is not None and out is not None:
         built, place = building.build_saved(blueprint, corner, save, out), str(out)
     else:
-        with _running(server) as player:
-            _go_to(player, corner, blueprint.size)
+        with JsServer(version=_TRIED) if server is None else JavaServer(*address(server)) as player:
+            width, height, depth = blueprint.size  # a server sends only what is near: go above the middle
+            player.teleport(x + width / 2, float(y + height), z + depth / 2)
             built = building.build(blueprint, corner, player)
         place = server or f"a server of ours ({_TRIED}), now ended"
     _show_built(file, blueprint, corner, place, built, json)
     if built.wrong or built.missing:
         raise typer.Exit(FAILED)
-
-
-@minecraft_app.command()
-def read(
-    server: Annotated[str, typer.Option(metavar="HOST:PORT", help=_SERVER)],
-    box: Annotated[str, typer.Option(help="Corners of the box, both included: x,y,z:x,y,z in blocks.")],
-    out: Annotated[Path, typer.Option(help="File to write: .nbt or .schem opens in the game, .png is a picture.")],
-    json: Json = False,
-) -> None:
-    """Save a box of a running world as a structure file. For a saved world use: worldgauge structure FOLDER --box."""
-    from worldgauge.terminal.output import print_json
-    from worldgauge.worlds.blocks.views import WRITERS, facts_of_blueprint
-    from worldgauge.worlds.blocks.views import save as write
-    from worldgauge.worlds.minecraft.building import blueprint_of
-    from worldgauge.worlds.minecraft.survey import read_box
-
-    if out.suffix.lower() not in WRITERS:
-        raise UsageError(f"{out}: structures are written as {', '.join(WRITERS)}, not '{out.suffix}'")
-    first, colon, second = box.partition(":")
-    if not colon:
-        raise UsageError(f"--box takes two corners, such as -20,60,4:-12,70,15, not '{box}'")
-    corners = _corner(first, "--box"), _corner(second, "--box")
-    low, high = (_of_both(choose, *corners) for choose in (min, max))
-    with _running(server) as player:
-        blueprint = blueprint_of(read_box(player, (low, high)))
-    if not blueprint.blocks:
-        raise DataError(f"{server}: there is no block in {box}; look where the ground is")
-    write(blueprint, out)
-    facts = {"server": server, "box": box, "written": str(out), **facts_of_blueprint(blueprint)}
-    if json:
-        print_json(**facts)
-        return
-    width, height, depth = blueprint.size
-    print(f"{server}: {width} wide, {height} high, {depth} deep, {blueprint.blocks} blocks")
-    for warning in facts["warnings"]:
-        print(f"  warning: {warning}")
-    print(f"wrote {out}")
 
 
 @minecraft_app.command()
@@ -175,100 +146,23 @@ def serve(
                 running.state()
 
 
-@minecraft_app.command()
-def parity(
-    kind: Annotated[list[str] | None, typer.Option(help="Kind of world. By default all. Can be repeated.")] = None,
-    seed: Seed = 0,
-    walks: Annotated[int, typer.Option(help="Random walks in each world.", min=1)] = 10,
-    ticks: Annotated[int, typer.Option(help="Ticks of each walk, 20 a second.", min=1)] = 200,
-    json: Json = False,
-    csv: Csv = False,
-) -> None:
-    """Compare the physics of the embedded world with the game's own on random walks in the same cells, tick by tick."""
-    from dataclasses import asdict
-
-    from worldgauge.terminal.output import form_of, print_csv, print_json, print_numbers
-    from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.worlds.minecraft.names import cells_of
-    from worldgauge.worlds.minecraft.offline import Offline, deviation
-    from worldgauge.worlds.voxel.generate import generate
-    from worldgauge.worlds.voxel.world import FAMILIES, KINDS
-
-    form = form_of(json, csv)
-    kinds = list(dict.fromkeys(kind or (*KINDS, *FAMILIES)))
-    for name in kinds:
-        _demand_kind(name)
-    rows: dict[str, Deviation] = {}
-    with ProgressBar() as bar:
-        for number, name in enumerate(kinds):
-            bar.show("worlds", number, len(kinds))
-            world = generate(name, seed)
-            with Offline(cells_of(world)) as offline:
-                rows[name] = deviation(world, offline, seed=seed, walks=walks, ticks=ticks)
-    if form == "json":
-        print_json(seed=seed, walks=walks, kinds={name: asdict(row) for name, row in rows.items()})
-        return
-    columns = ("kind", "n", "equal", "worst m", "walked m", "causes")
-    causes = {name: ", ".join(f"{cause} {count}" for cause, count in row.causes.items()) for name, row in rows.items()}
-    if form == "csv":
-        print_csv(columns, [(n, r.ticks, r.equal, r.worst, r.walked, causes[n]) for n, r in rows.items()])
-        return
-    told = [
-        (name, str(row.ticks), f"{row.equal:.2%}", f"{row.worst:.2g}", f"{row.walked:.2g}", causes[name])
-        for name, row in rows.items()
-    ]
-    print_numbers(columns, told)
-    print("n: ticks; worst: in one tick; walked: at the end of walks whose ticks are all equal")
-
-
 def _village(kind: str, seed: int, version: str) -> Cells:
     """A generated world in the block names of a version."""
     from worldgauge.worlds.minecraft.names import cells_of
     from worldgauge.worlds.minecraft.regions import LAYOUTS
     from worldgauge.worlds.voxel.generate import generate
+    from worldgauge.worlds.voxel.world import FAMILIES, KINDS
 
-    _demand_kind(kind)
+    if kind not in (*KINDS, *FAMILIES):
+        raise UnknownNameError("kind of world", kind, (*KINDS, *FAMILIES))
     if version not in LAYOUTS:
         raise UsageError(f"--version is {' or '.join(LAYOUTS)}, not '{version}'")
     return cells_of(generate(kind, seed), version=version)
 
 
-def _demand_kind(kind: str) -> None:
-    from worldgauge.worlds.voxel.world import FAMILIES, KINDS
-
-    if kind not in (*KINDS, *FAMILIES):
-        raise UnknownNameError("kind of world", kind, (*KINDS, *FAMILIES))
-
-
 def _extent(cells: Cells) -> str:
     (x, y, z), (width, height, depth) = cells.origin, cells.size
     return f"its blocks lie from {x}, {y}, {z} to {x + width - 1}, {y + height - 1}, {z + depth - 1}"
-
-
-def _running(server: str | None) -> AbstractContextManager[Player]:
-    """A bot on the given server, or on a temporary one of ours."""
-    from worldgauge.worlds.minecraft.server import JavaServer, JsServer, address
-
-    return JsServer(version=_TRIED) if server is None else JavaServer(*address(server))
-
-
-def _go_to(player: Player, low: Corner, size: Sequence[int]) -> None:
-    """Move above the middle of a box, since a server sends only what is near."""
-    x, y, z = (float(v) for v in low)
-    player.teleport(x + size[0] / 2, y + size[1], z + size[2] / 2)
-
-
-def _corner(text: str, option: str) -> Corner:
-    found = _CORNER.fullmatch(text.replace(" ", ""))
-    if found is None:
-        raise UsageError(f"{option} takes whole numbers x,y,z, such as -20,60,4, not '{text}'")
-    x, y, z = (int(number) for number in found.groups())
-    return x, y, z
-
-
-def _of_both(choose: Any, one: Corner, other: Corner) -> Corner:
-    x, y, z = map(choose, one, other)
-    return x, y, z
 
 
 def _show_built(file: Path, blueprint: Blueprint, at: Corner, place: str, built: Verified, json: bool) -> None:

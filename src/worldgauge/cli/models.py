@@ -1,4 +1,4 @@
-"""Commands around models: check-model, adapters, and list, which shows what there is."""
+"""Commands around models: check-model and adapters."""
 
 from __future__ import annotations
 
@@ -9,21 +9,7 @@ from typing import Annotated
 import typer
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.terminal.commands import listed_kinds
 from worldgauge.terminal.options import FAILED, Csv, Json
-
-KINDS = {
-    "suites": "suites",
-    "collections": "engine.collection",
-    "models": "models",
-    "agents": "core.agent",
-    "metrics": "metrics",
-    "worlds": "worlds",
-    "estimators": "perception",
-    "decoders": "perception.decoders",
-    **listed_kinds(),
-}
-"""What can be listed: name of the registry, and its module."""
 
 
 def check_model(
@@ -36,35 +22,38 @@ def check_model(
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Check whether a model keeps every promise of the protocol. All checks run, and each violation is explained."""
+    """Check whether a model keeps every promise of the protocol.
+
+    All checks run, and each violation is explained.
+    """
     from worldgauge.cli import show
     from worldgauge.terminal.output import form_of
     from worldgauge.tools import check_model as conformance
+    from worldgauge.tools.plan import SIZES
 
     form = form_of(json, csv)
     with show.Checking() as progress:
-        report = conformance.check_model(model, suite=suite, deadline_s=deadline, progress=progress)
+        report = conformance.check_model(model, suite=suite, deadline_s=deadline, sizes=SIZES, progress=progress)
     if not show.checked_model(report, form):
         raise typer.Exit(FAILED)
 
 
 def adapters(
-    name: Annotated[str | None, typer.Argument(help="Adapter to copy. Without a name, all are listed.")] = None,
+    name: Annotated[str, typer.Argument(help="Adapter to copy; see: worldgauge list adapters")],
     out: Annotated[Path, typer.Option(help="Folder for the copy, and for the file that serves it.")] = Path("."),
     json: Json = False,
-    csv: Csv = False,
 ) -> None:
-    """List or copy adapters: single files that serve published models from their own environments."""
-    from worldgauge.cli import show
-    from worldgauge.terminal.output import form_of
+    """Copy an adapter: one file that serves a published model from its own environment."""
+    from worldgauge.terminal.output import out as terminal
+    from worldgauge.terminal.output import print_json
 
-    form = form_of(json, csv)
-    if name is None:
-        show.adapters(known_adapters(), form)
-    elif csv:
-        raise UsageError("--csv is for the list: leave NAME out, or give --json")
-    else:
-        show.handed_out(hand_out(name, out), json)
+    copies = hand_out(name, out)
+    if json:
+        print_json(files=[str(path) for path in copies])
+        return
+    for path in copies:
+        terminal.print(f"wrote {path}", soft_wrap=True, markup=False)
+    terminal.print(f"its first lines say how it is used: {copies[0]}", soft_wrap=True, markup=False)
 
 
 def adapter_files() -> dict[str, Path]:
@@ -97,21 +86,3 @@ def hand_out(name: str, folder: Path) -> list[Path]:
     for source, copy in zip(sources, copies, strict=True):
         atomic_write(copy, source.read_text("utf-8"))
     return copies
-
-
-def list_(
-    kind: Annotated[str, typer.Argument(help=f"What to list: {', '.join(KINDS)}.")],
-    json: Json = False,
-    csv: Csv = False,
-) -> None:
-    """List what is available, here and in other installed packages."""
-    import importlib
-
-    from worldgauge.cli import show
-    from worldgauge.terminal.output import form_of
-
-    form = form_of(json, csv)
-    if kind not in KINDS:
-        raise UnknownNameError("kind to list", kind, KINDS)
-    package = importlib.import_module(f"worldgauge.{KINDS[kind]}")
-    show.entries(kind, getattr(package, kind), form)

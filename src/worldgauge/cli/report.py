@@ -9,30 +9,34 @@ from typing import Annotated
 import typer
 
 from worldgauge.core.errors import UsageError
-from worldgauge.terminal.options import FAILED, Json
+from worldgauge.terminal.options import FAILED, Json, Labels, Sealed
 
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
     out: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("report.html"),
-    films: Annotated[int, typer.Option(help="Maximum number of tasks shown as films or cards.", min=0)] = 24,
-    votes: Annotated[Path | None, typer.Option(help="What worldgauge vote wrote on these runs.")] = None,
+    videos: Annotated[int, typer.Option(help="Maximum number of tasks shown as videos or cards.", min=0)] = 24,
+    votes: Annotated[Path | None, typer.Option(help="File of votes on these runs, such as votes.jsonl.")] = None,
     json: Json = False,
 ) -> None:
-    """Compare runs on one page that opens from disk."""
+    """Compare runs on one page that opens from disk. Runs of several suites get a card each, and a report each."""
     from worldgauge.report import write_report
+    from worldgauge.report.overview import write_reports
     from worldgauge.terminal.output import written
 
-    written(write_report(runs, out, films=films, votes=votes), json)
+    if votes is None and out.suffix.lower() in (".html", ".htm"):
+        written(write_reports(runs, out, films=videos), json)
+    else:
+        written(write_report(runs, out, films=videos, votes=votes), json)
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(help="Run folder of one subject.")],
+    run: Annotated[Path, typer.Argument(help="Run folder of one model.")],
     task: Annotated[str, typer.Argument(help="Episode, such as navigation/goal-0007.")],
     out: Annotated[Path, typer.Option(help="MP4 file to write.")] = Path("replay.mp4"),
     json: Json = False,
 ) -> None:
-    """Write one episode of a run as a video: what the world model imagined next to what then happened."""
+    """Write one episode as a video: what the model imagined, and what happened."""
     from worldgauge.report.task_films import write_replay
     from worldgauge.terminal.output import written
 
@@ -43,27 +47,40 @@ def replay(
 
 
 def export(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some at any depth.")],
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("results"),
     to: Annotated[
         str,
         typer.Option(
-            help="Form: own (files of the benchmark's own scorer), eee (Every Eval Ever 0.3), hf (.eval_results and "
-            "eval.yaml of the Hugging Face Hub), inspect (logs of Inspect), csv, parquet, or rrd (one task for Rerun)."
+            help="Form: markdown, latex or csv (one table of all suites), own (files of the benchmark's own scorer), "
+            "eee (Every Eval Ever 0.3), hf (.eval_results and eval.yaml of the Hugging Face Hub), inspect (logs of "
+            "Inspect), parquet, or rrd (one task for Rerun)."
         ),
     ] = "own",
     model_id: Annotated[str, typer.Option(help="The model on the Hub, ORGANISATION/NAME (eee, hf, inspect).")] = "",
     dataset: Annotated[str, typer.Option(help="The data set on the Hub, ORGANISATION/NAME (hf).")] = "",
     by: Annotated[str, typer.Option(help="Who made the run (eee, hf, inspect).")] = "",
     task: Annotated[str, typer.Option(help="Id of the task to write (rrd).")] = "",
+    label: Labels = None,
+    all_columns: Annotated[
+        bool,
+        typer.Option("--all-columns", help="Add all columns of each suite's headline table (markdown, latex, csv)."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write scores in the form that other tools read."""
-    from worldgauge.cli import show
+    from worldgauge.terminal.output import print_json, print_text
     from worldgauge.tools.export import NOTE, ExportNames
     from worldgauge.tools.export import export as write
 
-    show.exported(write(runs, out, to, ExportNames(model_id, dataset, by), task), json, NOTE if to == "hf" else "")
+    names = ExportNames(model_id, dataset, by, tuple(label or ()), all_columns)
+    files = [str(file) for file in write(runs, out, to, names, task)]
+    if json:
+        print_json(files=files, **({"note": NOTE} if to == "hf" else {}))
+        return
+    print(*files, sep="\n")
+    if to == "hf":
+        print_text(NOTE)
 
 
 def bundle(
@@ -77,13 +94,36 @@ def bundle(
     parameters: Annotated[float, typer.Option(help="Number of parameters of the model, such as 1.3e9.")] = 0,
     link: Annotated[str, typer.Option(help="Where the model is described.")] = "",
     by: Annotated[str, typer.Option(help="Who made the run.")] = "",
+    task: Annotated[
+        list[str] | None,
+        typer.Option(help="Pack only the whole videos of a task that verify --ask drew. Can be repeated."),
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="Sealed questions: pack a folder of videos that answer them, before the seal is published."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Pack a run into one archive that anybody can check, with a digest of all that is in it."""
-    from worldgauge.terminal.output import print_json, print_text
+    """Pack a run into one archive that anybody can check."""
+    from worldgauge.terminal.output import print_json, print_text, written
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.tools.bundle import About, write_bundles
+    from worldgauge.tools.bundle import About, write_answer, write_bundles, write_sealed_answer
 
+    if questions is not None:
+        if len(runs) != 1:
+            raise UsageError("--questions packs one folder of videos: give it alone")
+        packed = write_sealed_answer(runs[0], questions, out)
+        if json:
+            print_json(path=str(packed.path), root=packed.root, questions=packed.tasks, answered=len(packed.whole))
+            return
+        print_text(f"{packed.path}: videos of {len(packed.whole)} of {packed.tasks} questions")
+        print_text(f"content hash {packed.root}: publish it before the seal is published")
+        return
+    if task:
+        if len(runs) != 1:
+            raise UsageError("--task answers for one run: give its folder alone")
+        written(write_answer(runs[0], out, task).path, json)
+        return
     about = About(licence, int(parameters), link, by) if licence or parameters or link or by else None
     with ProgressBar() as bar:
         made = write_bundles(
@@ -105,8 +145,8 @@ def bundle(
             print_text(f"{one.path}: kept; this run gives other content: give another --out, or remove the file first")
             continue
         print_text(f"{one.path}: {one.tasks} tasks, {len(one.whole)} of them with whole videos")
-        print_text(f"root {one.root}", indent="  ")
-    print_text("Publish the root with your numbers: worldgauge verify --root tells whether a copy is yours.")
+        print_text(f"content hash {one.root}", indent="  ")
+    print_text("Publish the content hash with your numbers: worldgauge verify --content-hash recognises a copy.")
 
 
 def verify(
@@ -114,23 +154,38 @@ def verify(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the data set, to score a sample again. With --rescore, that of a named set is found "
-            "in sets/SET/SUITE."
+            metavar="DIR | SET",
+            help="Folder of the data set or benchmark set, to score tasks again: exactly from whole videos, within a "
+            "tolerance from small ones. Default with --rescore: the benchmark set of the run.",
         ),
     ] = None,
     rescore: Annotated[
         int | None,
-        typer.Option(help="Maximum number of tasks to score again. By default all with whole videos.", min=0),
+        typer.Option(help="Number of tasks to score again, drawn at random. Default: all.", min=0),
     ] = None,
-    root: Annotated[str | None, typer.Option(help="Root that the author has published.")] = None,
+    ask: Annotated[
+        int, typer.Option(help="Draw N tasks whose whole videos the author must send.", metavar="N", min=0)
+    ] = 0,
+    draw: Annotated[
+        str, typer.Option(help="Random value that an earlier verification printed. Default: a new one.")
+    ] = "",
+    answer: Annotated[
+        Path | None,
+        typer.Option(help="Archive of the author: the tasks that --ask drew, or with --sealed all answers."),
+    ] = None,
+    content_hash: Annotated[
+        str | None, typer.Option(help="Content hash that the author published. With --sealed: of --answer.")
+    ] = None,
+    sealed: Sealed = None,
     by: Annotated[
         str,
         typer.Option(help="Who verifies it. A board shows the name: keep what --json prints as NAME.verified.json."),
     ] = "",
     json: Json = False,
 ) -> None:
-    """Check a bundle: is it whole, does it agree with itself, and do its scores come out again?"""
+    """Check a bundle: is it complete and consistent, are its scores reproduced?"""
     from worldgauge.cli import show
+    from worldgauge.engine.sealed import read_seal
     from worldgauge.terminal.output import print_json
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.tools.verify import verify as look_over
@@ -140,7 +195,11 @@ def verify(
             bundle,
             data=data,
             rescore=rescore,
-            root=root,
+            root=content_hash,
+            ask=ask,
+            draw=draw,
+            answer=answer,
+            sealed=None if sealed is None else read_seal(sealed),
             by=by,
             progress=lambda task, done, total: bar.show("tasks", done, total, task),
         )
@@ -153,15 +212,22 @@ def verify(
 
 
 def board(
-    folder: Annotated[Path, typer.Argument(help="Folder of bundles, run folders, or both.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of bundles, runs, or both, at any depth.")],
     out: Annotated[Path, typer.Option(help="Folder of the site, new or an older one of this command.")] = Path("site"),
     json: Json = False,
 ) -> None:
-    """Make a leaderboard of bundles: a folder of pages that opens from disk and from any static host."""
-    from worldgauge.cli import show
-    from worldgauge.tools.board import write_board
+    """Make a leaderboard of bundles: a folder of pages for any static host."""
+    from worldgauge.engine.collection import counted
+    from worldgauge.terminal.output import endings, print_json, print_text, written
+    from worldgauge.tools.leaderboard import write_board
 
-    show.board(write_board(folder, out), json)
+    made = write_board(folder, out)
+    if json:
+        print_json(page=str(made.page), shown=made.shown, left_out=dict(made.left_out))
+        return
+    print_text(f"{counted(made.shown, 'result')} in {counted(made.tables, 'table')}")
+    endings("left out", list(made.left_out))
+    written(made.page, json)
 
 
 def view(
@@ -172,7 +238,7 @@ def view(
     port: Annotated[int, typer.Option(help="Port; 0 for any that is free.", min=0, max=65535)] = 8600,
     json: Json = False,
 ) -> None:
-    """Show runs in a browser while they grow: progress, all films of a task in step, worst cases, blind votes."""
+    """Show runs in a browser: progress, videos, worst cases, blind votes."""
     from worldgauge.terminal.output import print_json
     from worldgauge.tools.viewer import Viewer
 

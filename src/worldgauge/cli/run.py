@@ -1,9 +1,10 @@
-"""`worldgauge run`, `generate`, `score` and `questions`: ask the subjects of a suite, and score their answers."""
+"""`worldgauge run`, `generate`, `score` and `questions`: ask the models of a suite, and score their answers."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from worldgauge.terminal.options import (
     FAILED,
     HELP_STYLE,
     Agents,
+    Baselines,
     Csv,
     Data,
     Deadline,
@@ -22,18 +24,20 @@ from worldgauge.terminal.options import (
     Fresh,
     Gpus,
     Json,
+    Labels,
     Limit,
     Models,
     On,
     OwnMetrics,
-    References,
     Retry,
     Sandbox,
     ScoreDevice,
+    Sealed,
     Seed,
     Settings,
     Verbose,
     Workers,
+    labels_of,
     resumable,
     settings_of,
     with_metrics,
@@ -42,7 +46,6 @@ from worldgauge.terminal.options import (
 if TYPE_CHECKING:
     from worldgauge.engine.result import RunResult
     from worldgauge.engine.run import RunRequest
-    from worldgauge.engine.suite.base import Suite
     from worldgauge.terminal.output import Form
 
 SUITE_HELP = "Name of the suite, or ./FILE.py:CLASS; see: worldgauge list suites"
@@ -60,13 +63,18 @@ class WithSettings(TyperCommand):
 
     def format_help(self, context: Any, formatter: Any) -> None:
         """The options of the command, then the settings of the suite."""
+        from worldgauge.engine.options import option_rows
         from worldgauge.engine.suite.base import suites
+        from worldgauge.terminal.layout import lay_out_text, terminal_width
 
         name = context.meta.get("suite")
         kind = None if name is None else suites.named(name).load()
         super().format_help(context, formatter)
         if kind is not None:
-            told = "\n".join(_settings_lines(kind)) + "\n"
+            columns = ("name", "default", "give", "what it does")
+            listed = lay_out_text(columns, list(option_rows(kind.Settings)), terminal_width())
+            text = [f"Settings of {kind.name}: --set NAME=VALUE", *(line.text for line in listed)]
+            told = "\n".join(text) + "\n"
             # Help in boxes is printed at once, plain help when the formatter is.
             formatter.write(f"\n{told}") if HELP_STYLE is None else print(told)
 
@@ -77,7 +85,7 @@ def run(
     data: Data,
     model: Models = None,
     agent: Agents = None,
-    references: References = None,
+    baselines: Baselines = None,
     out: Annotated[Path | None, typer.Option(help="Parent of the run folders. By default runs/SUITE.")] = None,
     workers: Workers = 1,
     on: On = None,
@@ -87,6 +95,10 @@ def run(
     settings: Settings = None,
     metric: OwnMetrics = None,
     limit: Limit = None,
+    label: Labels = None,
+    step: Annotated[
+        int | None, typer.Option(help="Training step of the models, for curves over steps. Ends their labels.", min=0)
+    ] = None,
     deadline: Deadline = 1800.0,
     retry_failed: Retry = True,
     fresh: Fresh = False,
@@ -96,13 +108,17 @@ def run(
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Ask models all tasks of a suite and score them. A stopped run continues where it stopped."""
+    """Run models on a suite and score them.
+
+    A stopped run continues where it stopped.
+    """
     from worldgauge.cli import show
     from worldgauge.engine.open_suite import suite_name
     from worldgauge.engine.run import RunRequest, execute
     from worldgauge.engine.run import dry_run as plan
     from worldgauge.terminal.output import form_of
     from worldgauge.terminal.progress import RunProgress
+    from worldgauge.tools.data_sets import find_data
 
     form = form_of(json, csv)
     if sandbox and on not in (None, "local"):
@@ -112,8 +128,10 @@ def run(
     if score_device is not None and context.info_name == "generate":
         raise UsageError("generate makes no scores: give --score-device to run or score")
     suite = suite_name(suite)
-    named = _named(suite, model, agent, references)
-    added = {text: name for text, name in _references(suite, references).items() if name not in named}
+    named = _named(suite, model, agent, baselines)
+    given = with_metrics(settings_of(settings), metric)
+    added = {text: name for text, name in _baselines(suite, baselines, given).items() if name not in named}
+    data = find_data(data, suite)
     request = RunRequest(
         suite,
         models=(*named, *added),
@@ -124,18 +142,20 @@ def run(
         gpus_per_worker=gpus_per_worker,
         score_device=score_device,
         seed=seed,
-        settings=with_metrics(settings_of(settings), metric),
+        settings=given,
         limit=limit,
+        step=step,
         deadline_s=deadline,
         retry_failed=retry_failed,
         fresh=fresh,
         scoring=context.info_name == "run",
-        labels={text: name for text, name in _references(suite, True).items() if text != name},
-        matched_references=references is not False,
+        labels={text: name for text, name in _baselines(suite, True).items() if text != name}
+        | labels_of(label or [], named),
+        matched_baselines=baselines is not False,
     )
     notes = _notes(request)
-    if references is None and added:
-        notes.append(f"note: references asked as well: {', '.join(added.values())} (--no-references asks none)")
+    if baselines is None and added:
+        notes.append(f"note: baselines run as well: {', '.join(added.values())} (--no-baselines runs none)")
     if dry_run:
         found = plan(request)
         for note in notes:
@@ -152,7 +172,10 @@ def score(
         list[Path],
         typer.Argument(metavar="RUNS | SUITE", help="Run folders, or folders of run folders. With --videos: a suite."),
     ],
-    data: Annotated[Path | None, typer.Option(help="Folder of the data set, if it was moved after the run.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR | SET", help="Folder of the data set or benchmark set, if it was moved."),
+    ] = None,
     videos: Annotated[
         Path | None, typer.Option(help="Folder of finished videos: <model>/<task>.mp4. Needs --data.")
     ] = None,
@@ -170,8 +193,9 @@ def score(
             "makes clips of fixed lengths. By default such a video fails."
         ),
     ] = None,
+    sealed: Sealed = None,
     out: Annotated[Path | None, typer.Option(help="With --videos: parent of the run folders.")] = None,
-    references: References = None,
+    baselines: Baselines = None,
     settings: Settings = None,
     metric: OwnMetrics = None,
     workers: Workers = 1,
@@ -187,23 +211,27 @@ def score(
     """Score runs again after settings or metrics have changed, or score finished videos.
 
     Again: worldgauge score RUNS. Finished videos: worldgauge score SUITE --data DIR --videos DIR. No model runs, except
-    the references that videos are compared with.
+    the baselines that videos are compared with.
     """
     from worldgauge.cli import show
     from worldgauge.engine import run as engine
     from worldgauge.engine.open_suite import suite_name
+    from worldgauge.engine.result import find_runs
+    from worldgauge.engine.sealed import read_seal
     from worldgauge.engine.videos import score_videos
     from worldgauge.terminal.output import form_of
     from worldgauge.terminal.progress import RunProgress
+    from worldgauge.tools.data_sets import find_data
 
     form = form_of(json, csv)
     given = with_metrics(settings_of(settings), metric)
     if videos is None:
-        if fresh or any(each is not None for each in (out, references, video_fps, video_longer)):
+        if fresh or any(each is not None for each in (out, baselines, video_fps, video_longer)):
             raise UsageError(
-                "score --out, --references, --video-fps, --video-longer and --fresh go with --videos; scores of runs "
+                "score --out, --baselines, --video-fps, --video-longer and --fresh go with --videos; scores of runs "
                 "stay in their run folders"
             )
+        data = None if data is None else find_data(data, find_runs(runs)[0].facts()["suite"])
         with resumable(), RunProgress(verbose=verbose) as progress:
             result = engine.score(
                 runs,
@@ -221,9 +249,10 @@ def score(
     if len(runs) != 1 or data is None:
         raise UsageError("videos are scored with: worldgauge score SUITE --data DIR --videos DIR")
     suite = suite_name(str(runs[0]))
+    data = find_data(data, suite)
     request = engine.RunRequest(
         suite,
-        models=tuple(_references(suite, references)),
+        models=tuple(_baselines(suite, baselines, given)),
         data=data,
         out=out or Path("runs", suite),
         workers=workers,
@@ -233,16 +262,18 @@ def score(
         settings=given,
         deadline_s=deadline,
         fresh=fresh,
-        matched_references=references is not False,
+        matched_baselines=baselines is not False,
     )
     with resumable(), RunProgress(_notes(request), verbose=verbose) as progress:
-        result, found = score_videos(request, videos, fps=video_fps, longer=video_longer or "error", progress=progress)
+        longer, seal = video_longer or "error", None if sealed is None else read_seal(sealed)
+        result, found = score_videos(request, videos, fps=video_fps, longer=longer, sealed=seal, progress=progress)
     show.unused_videos(found)
     _finish(result, form, unused_videos={name: list(left) for name, left in found.unmatched.items()})
 
 
 def questions(
-    suite: Annotated[str, typer.Argument(help=SUITE_HELP)],
+    suite: Annotated[str | None, typer.Argument(help=f"{SUITE_HELP}. Default: all that finished videos answer")] = None,
+    *,
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder of the questions, new or to be continued.")],
     model: Annotated[
@@ -256,23 +287,57 @@ def questions(
     settings: Settings = None,
     limit: Limit = None,
     seed: Seed = 0,
+    sealed: Sealed = None,
     json: Json = False,
 ) -> None:
-    """Write what a suite asks as files, for a model on any machine. Score its videos with: score SUITE --videos."""
+    """Write the requests of a suite, or of all suites, as files, for a model on any machine.
+
+    Score its videos with: worldgauge score SUITE --videos DIR, or of all suites: worldgauge evaluate --videos DIR.
+    """
+    from worldgauge.engine.open_suite import suite_name
+    from worldgauge.engine.sealed import read_seal
     from worldgauge.terminal.output import endings, print_json, print_text
     from worldgauge.terminal.output import out as terminal
     from worldgauge.terminal.progress import ProgressBar
-    from worldgauge.tools.questions import write_questions
+    from worldgauge.tools.data_sets import find_data
+    from worldgauge.tools.questions import answered_by_videos, write_questions
 
+    if suite is None:
+        if settings or sealed is not None:
+            raise UsageError("--set and --sealed go with one suite: name it")
+        made = {}
+        with resumable(), ProgressBar() as bar:
+            for name in answered_by_videos(data):
+                made[name] = write_questions(
+                    name,
+                    data=find_data(data, name),
+                    out=out / name,
+                    model=model,
+                    limit=limit,
+                    seed=seed,
+                    progress=lambda task, done, total, name=name: bar.show(name, done, total, task),  # type: ignore[misc]
+                )
+        if json:
+            print_json(folder=str(out), suites={name: list(found.questions) for name, found in made.items()})
+            return
+        for found in made.values():
+            print_text(f"{len(found.questions)} questions in {found.folder}; {len(found.skipped)} tasks are not asked")
+        print_text("next: write each video as VIDEOS/SUITE/NAME_OF_YOUR_MODEL/TASK.mp4, then")
+        rate = next((words for one in made.values() if "--video-fps" in (words := list(one.scored_with))), [])[:2]
+        words = ["worldgauge", "evaluate", "--data", str(data), "--videos", "VIDEOS", *rate]
+        terminal.print(f"  {shlex.join(words)}", markup=False, soft_wrap=True)
+        return
+    folder = find_data(data, suite_name(suite))
     with resumable(), ProgressBar() as bar:
         found = write_questions(
             suite,
-            data=data,
+            data=folder,
             out=out,
             model=model,
             settings=settings_of(settings),
             limit=limit,
             seed=seed,
+            sealed=None if sealed is None else read_seal(sealed),
             progress=lambda task, done, total: bar.show("questions", done, total, task),
         )
     if json:
@@ -289,6 +354,10 @@ def questions(
     if found.table is None:
         print_text("One Parquet file of all questions needs the extra 'analysis'.")
     print_text("next: write a video a task as VIDEOS/NAME_OF_YOUR_MODEL/TASK.mp4, then")
+    if sealed is not None:
+        pack = shlex.join(["worldgauge", "bundle", "VIDEOS/NAME_OF_YOUR_MODEL", "--questions", str(out)])
+        terminal.print(f"  {pack}", markup=False, soft_wrap=True)
+        return
     same = [word for one in settings or () for word in ("--set", one)]
     words = ["worldgauge", "score", suite, "--data", str(data), "--videos", "VIDEOS", *found.scored_with, *same]
     terminal.print(f"  {shlex.join(words)}", markup=False, soft_wrap=True)
@@ -302,17 +371,17 @@ def _finish(result: RunResult, form: Form, **more: Any) -> None:
         raise typer.Exit(FAILED)
 
 
-def _named(suite: str, models: list[str] | None, agents: list[str] | None, references: bool | None) -> list[str]:
+def _named(suite: str, models: list[str] | None, agents: list[str] | None, baselines: bool | None) -> list[str]:
     """The models or agents that were named."""
     from worldgauge.engine.suite.base import suites
 
-    asks = suites.get(suite).subject_kind
+    asks = suites.get(suite).answerer_kind
     given, others, other = (agents, models, "model") if asks == "agent" else (models, agents, "agent")
     if others:
         raise UsageError(f"{suite} asks {asks}s: name them with --{asks}, not --{other}")
-    if not given and not references:
+    if not given and not baselines:
         article = "an" if asks == "agent" else "a"
-        raise UsageError(f"name {article} {asks} with --{asks}, or run the suite's own with --references")
+        raise UsageError(f"name {article} {asks} with --{asks}, or run the suite's own with --baselines")
     return given or []
 
 
@@ -327,21 +396,13 @@ def _notes(request: RunRequest) -> list[str]:
     return [f"note: {line}" for line in opened.missing_data(request.data)] if request.data.is_dir() else []
 
 
-def _references(suite: str, wanted: bool | None) -> dict[str, str]:
-    """References of a suite, name by text: all of them, none, or by default those that run with every model."""
-    from worldgauge.engine.suite.base import suites
+def _baselines(suite: str, wanted: bool | None, given: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """Baselines of a suite, name by text: all of them, none, or by default its floors and those that show the scale."""
+    from worldgauge.engine.open_suite import open_suite
+    from worldgauge.engine.suite.base import acted_by, suites
 
-    kind = suites.get(suite)
-    names = kind.default_references if wanted is None else kind.references if wanted else ()
-    settings = kind.reference_settings
-    return {f"{name}?{settings[name]}" if name in settings else name: name for name in names}
-
-
-def _settings_lines(suite: type[Suite]) -> list[str]:
-    """Name, default, rule and help of every setting of a suite."""
-    from worldgauge.engine.options import option_rows
-    from worldgauge.terminal.layout import lay_out_text, terminal_width
-
-    columns = ("name", "default", "give", "what it does")
-    listed = lay_out_text(columns, list(option_rows(suite.Settings)), terminal_width())
-    return [f"Settings of {suite.name}: --set NAME=VALUE", *(line.text for line in listed)]
+    if wanted is False:
+        return {}
+    # A person would act with each floor, too.
+    is_acted = wanted is None and acted_by(open_suite(suite, given or {}), "") is not None
+    return suites.get(suite).baseline_addresses(every=bool(wanted), floors=not is_acted)

@@ -10,13 +10,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worldgauge.core.paired import Power, power_of
+from worldgauge.core.paired_tests import Power, power_of
 from worldgauge.engine.collection import counted
+from worldgauge.engine.suite.decoy import arm_of
 from worldgauge.engine.suite.scores import name_of
 from worldgauge.terminal.output import (
+    ENDS,
     SCORE_COLUMNS,
     SHOWN,
     Form,
+    duration,
     endings,
     headline,
     out,
@@ -27,20 +30,17 @@ from worldgauge.terminal.output import (
     print_numbers,
     print_text,
     score_rows,
-    written,
 )
 from worldgauge.terminal.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from worldgauge.core.registry import Registry
     from worldgauge.engine.collect import Collected
     from worldgauge.engine.collection import Collection, DataReport
-    from worldgauge.engine.result import RunResult
+    from worldgauge.engine.result import RunResult, TaskCounts
     from worldgauge.engine.run import RunPlan
     from worldgauge.engine.suite.contract import Table
     from worldgauge.engine.videos import VideoFolder
-    from worldgauge.tools.board import Board
-    from worldgauge.tools.check_model import CheckVerdict, ModelReport
+    from worldgauge.tools.check_model import ModelReport
     from worldgauge.tools.verify import Verification
 
 
@@ -55,12 +55,12 @@ def result(run: RunResult, form: Form, **more: Any) -> None:
             directory=str(run.directory) if len(run.parents) == 1 else None,
             runs={
                 name: {"directory": str(run.directories[name]), "counts": asdict(each)}
-                for name, each in run.subject_counts.items()
+                for name, each in run.model_counts.items()
             },
             counts=asdict(counts),
             failures=[asdict(one) for one in run.failures],
             skips=[asdict(one) for one in run.skips],
-            tables=[asdict(table) for table in tables],
+            tables=[_with_counts(asdict(table), run.model_counts) for table in tables],
             speed=None if speed is None else asdict(speed),
             power=asdict(run.power),
             ok=run.ok,
@@ -68,10 +68,18 @@ def result(run: RunResult, form: Form, **more: Any) -> None:
         )
         return
     if form == "csv":
-        print_csv(SCORE_COLUMNS, score_rows(run.suite.name, tables, run.sets))
+        print_csv(SCORE_COLUMNS, score_rows(run.suite.name, tables, run.sets, run.model_counts))
     elif tables:
         _score_tables(run, tables)
     _endings_and_next(run)
+
+
+def _with_counts(table: dict[str, Any], counts: Mapping[str, TaskCounts]) -> dict[str, Any]:
+    """A table as plain values, with how the tasks of each row ended."""
+    for row in table["rows"]:
+        known = counts.get(row["label"])
+        row.update({end: getattr(known, end, None) for end in ENDS})
+    return table
 
 
 def _score_tables(run: RunResult, tables: Sequence[Table]) -> None:
@@ -89,14 +97,14 @@ def _score_tables(run: RunResult, tables: Sequence[Table]) -> None:
 
 
 def _endings_and_next(run: RunResult) -> None:
-    for name, each in run.subject_counts.items():
+    for name, each in run.model_counts.items():
         out.print(f"{name}: {each}", markup=False, soft_wrap=True)
-    endings("failed", [(f"{one.subject} {one.task}", one.error) for one in run.failures])
-    endings("skipped", [(f"{one.subject} {one.task}", one.error) for one in run.skips])
+    endings("failed", [(f"{one.model} {one.task}", one.error) for one in run.failures])
+    endings("skipped", [(f"{one.model} {one.task}", one.error) for one in run.skips])
     if run.failures:
         out.print("The same command tries the failed tasks again.")
         first = run.failures[0]
-        where = run.directories[first.subject]
+        where = run.directories[first.model]
         logs = where.parent / "logs"
         printed = f"; output of workers is in {logs}" if logs.is_dir() else ""
         out.print(f"Tracebacks are in {where}/records/TASK/record.json{printed}.", markup=False, soft_wrap=True)
@@ -135,19 +143,22 @@ def plans(found: Sequence[RunPlan], json: bool) -> None:
     """Print what a run would do."""
     listed: list[dict[str, Any]] = []
     for plan in found:
-        todo = Counter(item.todo for item in plan.items)
+        items = [item for item in plan.items if not arm_of(item.task.id)]
+        todo = Counter(item.todo for item in items)
         kept = _kept(plan, "failed")
         skips = [{"task": item.task.id, "reason": item.task.skip} for item in plan.items if item.todo == "skip"]
         listed.append(
             {
-                "subject": plan.label,
+                "model": plan.label,
                 "directory": str(plan.directory),
-                "expected": len(plan.items),
+                "expected": len(items),
                 "ask": todo["ask"],
+                "cached": plan.cached,
                 "score_only": todo["score"],
                 "done_already": len(_kept(plan, "done")),
                 "kept_failed": kept,
                 "skipped": skips + _kept(plan, "skipped"),
+                "decoy_rollouts": sum(bool(arm_of(item.task.id)) and item.todo == "ask" for item in plan.items),
                 "tasks": [item.task.id for item in plan.items if item.todo in ("ask", "score")],
             }
         )
@@ -157,10 +168,12 @@ def plans(found: Sequence[RunPlan], json: bool) -> None:
     print_text(str(found[0].power))
     for one in listed:
         kept_failed = f", {len(one['kept_failed'])} failed before" if one["kept_failed"] else ""
+        cached = f" ({one['cached']} of them in the cache)" if one["cached"] else ""
+        decoys = f", decoy test: {counted(one['decoy_rollouts'], 'rollout')}" if one["decoy_rollouts"] else ""
         out.print(
-            f"{one['subject']}: {counted(one['expected'], 'task')} expected, {one['done_already']} already done, "
-            f"{one['ask']} to run, {one['score_only']} only to score, {len(one['skipped'])} skipped"
-            f"{kept_failed}; into {one['directory']}",
+            f"{one['model']}: {counted(one['expected'], 'task')} expected, {one['done_already']} already done, "
+            f"{one['ask']} to run{cached}, {one['score_only']} only to score, {len(one['skipped'])} skipped"
+            f"{kept_failed}{decoys}; into {one['directory']}",
             markup=False,
             soft_wrap=True,
         )
@@ -179,7 +192,7 @@ def _kept(plan: RunPlan, status: str) -> list[dict[str, Any]]:
 
 def _power_of(collection: Collection) -> Power | None:
     """What tests can find in the data of a collection; None if no suite runs on them."""
-    return power_of(collection.clusters()) if collection.first_subject else None
+    return power_of(collection.clusters()) if collection.first_model else None
 
 
 def collection_plan(collection: Collection, json: bool) -> None:
@@ -226,9 +239,7 @@ def collected(collection: Collection, found: Collected, json: bool) -> None:
 
 def first_run(collection: Collection | type[Collection], data: Path) -> str:
     """The command line of a first run on collected data."""
-    return (
-        f"worldgauge run {collection.name} --data {shlex.quote(str(data))} {collection.first_subject} --out runs/first"
-    )
+    return f"worldgauge run {collection.name} --data {shlex.quote(str(data))} {collection.first_model} --out runs/first"
 
 
 def _text_of(name: str, value: Any) -> str:
@@ -252,10 +263,6 @@ def data_report(folder: Path, found: DataReport, form: Form) -> None:
         print_numbers(table.columns, table.rows)
     for note in () if table is None else table.notes:
         print_text(note)
-    _findings(folder, found)
-
-
-def _findings(folder: Path, found: DataReport) -> None:
     for finding in found.findings:
         out.print(f"{finding.severity}: {finding.text}", markup=False, soft_wrap=True)
     verdict = "usable" if found.ok else "not usable as it is"
@@ -263,29 +270,8 @@ def _findings(folder: Path, found: DataReport) -> None:
     out.print(f"{folder}: {counts}; {verdict}", markup=False, soft_wrap=True)
 
 
-def exported(files: list[Path], json: bool, note: str = "") -> None:
-    """Print the paths of the result files, and what is to be known of them."""
-    if json:
-        print_json(files=[str(file) for file in files], **({"note": note} if note else {}))
-        return
-    for file in files:
-        print(file)
-    if note:
-        print_text(note)
-
-
-def board(made: Board, json: bool) -> None:
-    """Print what is on a leaderboard, and what was left out of it."""
-    if json:
-        print_json(page=str(made.page), shown=made.shown, left_out=dict(made.left_out))
-        return
-    print_text(f"{counted(made.shown, 'result')} in {counted(made.tables, 'table')}")
-    endings("left out", list(made.left_out))
-    written(made.page, json)
-
-
 def verification(found: Verification) -> None:
-    """Print what was checked of a bundle, then which numbers stand."""
+    """Print what was checked of a bundle, then what is known of each metric."""
     styles = {"ok": "", "violated": "bold red", "not looked": "yellow"}
     print_text(f"{found.path}, root {found.root}")
     rows = [(check.name, check.status, check.told) for check in found.checks]
@@ -293,64 +279,32 @@ def verification(found: Verification) -> None:
     if found.numbers:
         out.print()
         print_listing(
-            ("metric", "mean", "again", "apart", "verdict"),
+            ("metric", "mean", "tasks", "whole videos", "apart", "small videos", "mean apart", "verdict"),
             [
                 (
                     number.metric,
                     "–" if number.mean is None else f"{number.mean:.4g}",
-                    f"{number.again} of {number.tasks}",
+                    str(number.tasks),
+                    f"{number.same} of {number.again}",
                     "–" if number.largest is None else f"{number.largest:.2g}",
+                    f"{number.within} of {number.films}",
+                    "–" if number.shift is None else f"{number.shift:+.2g}",
                     number.verdict,
                 )
                 for number in found.numbers
             ],
             styles=["bold red" if number.verdict == "differs" else None for number in found.numbers],
         )
-        told = found.rescored
+        if not (found.rescored or found.filmed):
+            print_text("Nothing was scored: give --data DIR, or --rescore N for a run on a benchmark set.")
+    if found.draw:
+        print_text(f"draw {found.draw}: --draw with this value draws the same tasks")
+    if found.asked and not any(check.name == "answer" for check in found.checks):
+        words = ["worldgauge", "bundle", "RUN", *(word for task in found.asked for word in ("--task", task))]
         print_text(
-            f"{counted(len(told), 'task')} scored again: {', '.join(told[:SHOWN])}{' ...' if len(told) > SHOWN else ''}"
-            if told
-            else "No score was made again: give the folder of the data set with --data, or a number of tasks with "
-            "--rescore, which finds a named set in sets/SET/SUITE by itself."
+            f"Ask the author for {counted(len(found.asked), 'task')}; the file that this command makes is --answer:"
         )
-
-
-def entries(kind: str, registry: Registry[Any], form: Form) -> None:
-    """Print name, summary and origin of every registered entry."""
-    listed: list[dict[str, Any]] = [
-        {"name": entry.name, "summary": entry.summary, "origin": entry.origin, "facts": dict(entry.facts)}
-        for entry in registry
-    ]
-    columns = ("name", "summary", "origin")
-    if form == "json":
-        print_json(**{kind: listed})
-    elif form == "csv":
-        print_csv(columns, [[one[column] for column in columns] for one in listed])
-    else:
-        # An origin is one long word, so it stands under the summary.
-        print_listing(("name", "summary"), [(one["name"], f"{one['summary']}\n{one['origin']}") for one in listed])
-
-
-def adapters(known: Mapping[str, str], form: Form) -> None:
-    """Print the known adapters, and how to copy one."""
-    columns = ("name", "what it serves")
-    if form == "json":
-        print_json(adapters=dict(known))
-    elif form == "csv":
-        print_csv(columns, list(known.items()))
-    else:
-        print_listing(columns, list(known.items()))
-        out.print("copy one: worldgauge adapters NAME --out DIR", soft_wrap=True)
-
-
-def handed_out(copies: Sequence[Path], json: bool) -> None:
-    """Print what was copied, and the next command."""
-    if json:
-        print_json(files=[str(path) for path in copies])
-        return
-    for path in copies:
-        out.print(f"wrote {path}", soft_wrap=True, markup=False)
-    out.print(f"its first lines say how it is used: {copies[0]}", soft_wrap=True, markup=False)
+        out.print(f"  {shlex.join(words)}", markup=False, soft_wrap=True)
 
 
 STYLES = {"ok": "", "violated": "bold red", "warning": "yellow", "not asked": "dim"}
@@ -370,38 +324,44 @@ def checked_model(report: ModelReport, form: Form) -> bool:
         print_json(**report.to_dict())
         return report.ok
     columns = ("check", "verdict", "question", "measured")
-    rows = [(one.name, one.status, one.question, _measured(one)) for one in report.verdicts]
+    rows = []
+    for one in report.verdicts:
+        measured = "; ".join(f"{name} {value}" for name, value in one.measured.items())
+        rows.append((one.name, one.status, one.question, measured or one.reason or ""))
     if form == "csv":
         print_csv(columns, rows)
     else:
         print_listing(columns, rows, styles=[STYLES[one.status] for one in report.verdicts])
     for verdict in report.verdicts:
         if verdict.findings:
-            _explain(verdict)
-    out.print()
-    out.print(_summary(report), markup=False, soft_wrap=True)
-    return report.ok
-
-
-def _measured(verdict: CheckVerdict) -> str:
-    return "; ".join(f"{name} {value}" for name, value in verdict.measured.items()) or verdict.reason or ""
-
-
-def _explain(verdict: CheckVerdict) -> None:
-    out.print()
-    print_text(f"{verdict.name}: {verdict.status}", STYLES[verdict.status])
-    for question in verdict.asked:
-        print_text(f"asked: {question}", "dim", indent="  ")
-    for finding in verdict.findings:
-        print_text(finding.explanation, indent="  ")
-        print_text(f"To do: {finding.advice}", indent="    ")
-
-
-def _summary(report: ModelReport) -> str:
+            out.print()
+            print_text(f"{verdict.name}: {verdict.status}", STYLES[verdict.status])
+            for question in verdict.asked:
+                print_text(f"asked: {question}", "dim", indent="  ")
+            for finding in verdict.findings:
+                print_text(finding.explanation, indent="  ")
+                print_text(f"To do: {finding.advice}", indent="    ")
     counts = {status: sum(verdict.status == status for verdict in report.verdicts) for status in STYLES}
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     end = "it is not ready to be measured"
     if report.ok:
         asked = any(verdict.asked for verdict in report.verdicts)
         end = "it keeps every promise that was asked for" if asked else "but it could be asked nothing"
-    return f"{report.model}, made in {report.made_s:.1f} s: {words}; {end}"
+    out.print()
+    text = f"{report.model}, made in {report.made_s:.1f} s: {words}; {end}"
+    out.print(text, markup=False, soft_wrap=True)
+    if form == "text" and report.ok:
+        _costs(report)
+    return report.ok
+
+
+def _costs(report: ModelReport) -> None:
+    """Print which suites skip the model, and what the benchmark sets cost it."""
+    from worldgauge.tools.plan import set_costs
+
+    for suite, reason in report.unfit.items():
+        print_text(f"{suite} skips it: {reason}", "yellow")
+    rows = [(name, suite, f"{frames:,}", duration(seconds)) for name, suite, frames, seconds in set_costs(report)]
+    if rows:
+        out.print()
+        print_listing(("set", "suite", "frames", "time with one worker"), rows)

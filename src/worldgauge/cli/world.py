@@ -57,42 +57,24 @@ def add(
     print(f"look one over: worldgauge world check {scenes[0].key}")
 
 
-@app.command("list")
-def list_(json: Json = False) -> None:
-    """List registered folders and their scenes."""
-    from worldgauge.terminal.output import print_json
-    from worldgauge.worlds.scan import sources
-
-    found = {name: (source, list(sources.scenes_of(source))) for name, source in sources.sources().items()}
-    if json:
-        print_json(
-            folders=[
-                {"name": name, "folder": str(source.folder), "kind": source.kind, "scenes": [one.key for one in scenes]}
-                for name, (source, scenes) in found.items()
-            ]
-        )
-        return
-    for name, (source, scenes) in found.items():
-        print(f"{name}: {len(scenes)} scenes in {source.folder} ({source.kind})")
-        for scene in scenes:
-            print(f"  {scene.key}")
-
-
 @app.command()
-def remove(name: Annotated[str, typer.Argument(help="A registered folder.")]) -> None:
-    """Forget a registered folder. Its files stay."""
+def remove(
+    name: Annotated[str | None, typer.Argument(help="A registered folder.")] = None,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Delete what was prepared of all scans. It is made again when needed.")
+    ] = False,
+) -> None:
+    """Forget a registered folder, whose files stay; or clear the cache of scans."""
     from worldgauge.worlds.scan import sources
+    from worldgauge.worlds.scan.prepared import forget
 
-    sources.remove(name)
-    print(f"{name} is no longer registered; what was prepared of its scans: worldgauge world forget")
-
-
-@app.command()
-def forget() -> None:
-    """Delete what was prepared of scans and kept in the cache. It is made again when it is needed."""
-    from worldgauge.worlds.scan.prepared import forget as forgotten
-
-    print(f"{forgotten() / 1e6:.0f} MB deleted")
+    if name is None and not cache:
+        raise UsageError("name a registered folder, or give --cache")
+    if name is not None:
+        sources.remove(name)
+        print(f"{name} is no longer registered; to delete cached scans: worldgauge world remove --cache")
+    if cache:
+        print(f"{forget() / 1e6:.0f} MB deleted")
 
 
 @app.command()
@@ -109,7 +91,7 @@ def check(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Look a scan over: what it is, its size, which way is up, what is missing, where one can walk."""
+    """Inspect a scan: its size, its axes, what is missing, where one can walk."""
     import numpy as np
 
     from worldgauge.core.image import write_png
@@ -182,11 +164,11 @@ def export(
     world: Annotated[
         str,
         typer.Argument(
-            help="A home or village and its arguments, such as indoor:seed=1 or voxel:kind=plains,seed=1; or the file "
-            "of a build: .nbt, .schem or .litematic."
+            help="A home or village and its arguments, such as indoor:seed=1 or voxel:kind=plains,seed=1; the file "
+            "of a build: .nbt, .schem or .litematic; or starter: two homes as scans to begin with, under 8 MB."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The GLB file to write.")],
+    out: Annotated[Path, typer.Option(help="GLB file to write; of starter: a folder.")],
     texel: Annotated[float, typer.Option(help="Side of a texel in millimetres, for homes.")] = 5.0,
     quality: Annotated[int, typer.Option(help="Of a home's JPEG pictures, 1 to 100; 0 for PNG.")] = 92,
     up: Annotated[str, typer.Option(help="The axis that points up in the file: y by the standard, or z.")] = "y",
@@ -195,8 +177,17 @@ def export(
     """Write a home, village or build as a GLB file, with textures, names and instances, for Blender and others."""
     from worldgauge.terminal.output import print_json
     from worldgauge.worlds.blocks.structure_files import SUFFIXES, read_structure
-    from worldgauge.worlds.export import export_build, export_world
+    from worldgauge.worlds.export import export_build, export_starter, export_world
 
+    if world == "starter":
+        files = export_starter(out)
+        if json:
+            print_json(files=[{"file": str(path), **one._asdict()} for path, one in files.items()])
+            return
+        for path, one in files.items():
+            print(f"{path}: {one.triangles} triangles, {one.things} things, {one.size_bytes / 1e6:.1f} MB")
+        print(f"register them: worldgauge world add homes {out}")
+        return
     if Path(world).suffix.lower() in SUFFIXES:
         made = export_build(read_structure(Path(world)).blueprint, out, up=_up(up) or "y")
     else:
@@ -206,24 +197,6 @@ def export(
         return
     size_mb = made.size_bytes / 1e6
     print(f"{out}: {made.triangles} triangles, {made.things} things, {made.pages} textures, {size_mb:.1f} MB")
-
-
-@app.command()
-def starter(
-    out: Annotated[Path, typer.Option(help="The folder to write to.")],
-    json: Json = False,
-) -> None:
-    """Write two homes of our own as scans to begin with, under 8 MB in all."""
-    from worldgauge.terminal.output import print_json
-    from worldgauge.worlds.export import export_starter
-
-    made = export_starter(out)
-    if json:
-        print_json(files=[{"file": str(path), **one._asdict()} for path, one in made.items()])
-        return
-    for path, one in made.items():
-        print(f"{path}: {one.triangles} triangles, {one.things} things, {one.size_bytes / 1e6:.1f} MB")
-    print(f"register them: worldgauge world add homes {out}")
 
 
 def _facts(world: str) -> WorldFacts:
@@ -240,16 +213,16 @@ def _facts(world: str) -> WorldFacts:
 
 def _opened(scan: str, up: str | None, scale: float, two_sided: bool) -> Scan:
     from worldgauge.worlds.scan import Scan, sources
-    from worldgauge.worlds.scan.prepared import Reading
+    from worldgauge.worlds.scan.prepared import ScanOptions
     from worldgauge.worlds.scan.readers import ENDINGS, SCENE_ENDING
 
     path, way = Path(scan), _up(up)
     if path.suffix.lower() in ENDINGS or path.name.endswith(SCENE_ENDING):
-        reading = Reading(way or ("z" if path.suffix.lower() == ".ply" else "y"), scale, two_sided)
+        reading = ScanOptions(way or ("z" if path.suffix.lower() == ".ply" else "y"), scale, two_sided)
         beside = path.with_suffix(".navmesh")
         return Scan.of_file(path, reading, beside if beside.is_file() else None)
     found = sources.scene(scan)
-    return Scan.of_file(found.geometry, Reading(way or found.up, scale, two_sided), found.navmesh)
+    return Scan.of_file(found.geometry, ScanOptions(way or found.up, scale, two_sided), found.navmesh)
 
 
 def _compare_goals(found: Findings, world: Scan, key: str, folder: Path) -> None:

@@ -351,8 +351,10 @@ class _Reader:
 
     def _start(self) -> None:
         import av
+        from av.video.reformatter import VideoReformatter
 
         self.close()
+        self._to_rgb = VideoReformatter()  # a picture's own one sets up its tables anew
         path = self._source.path
         try:
             self._container, self._stream = self._stack.enter_context(_open(path))
@@ -384,7 +386,7 @@ class _Reader:
                     f"{where} is turned by {picture.rotation} degrees, the first by {source.angle}; write the video "
                     "upright"
                 )
-            image: Image = picture.to_ndarray(format="rgb24")
+            image = np.asarray(self._to_rgb.reformat(picture, format="rgb24").to_ndarray(), np.uint8)
             # The caller owns what it gets: a picture that needs no conversion would be shared.
             return source.turn.apply(image.copy() if picture.format.name == "rgb24" else image)
         except (av.error.FFmpegError, ValueError) as error:

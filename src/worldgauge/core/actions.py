@@ -7,7 +7,7 @@ translates them. Row t of an action array always drives the step from frame t to
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -256,13 +256,15 @@ def path_moves(poses: ArrayLike) -> Actions:
 
 
 def describe(actions: Actions) -> str:
-    """Describe the walk in words, one clause for each phase, for models that are driven by text.
+    """Describe the walk in words, for models that are driven by text.
 
-    Phases whose amount rounds to zero, such as the last correction of a turn, are left out.
-    Example: "Turn left 90 degrees. Walk forward 4.3 metres. Stand still for 1.0 seconds."
+    Each phase has one clause, with what is done besides. Phases that are too small to be seen are left out.
+    Example: "Walk forward 2 metres while turning left 24 degrees, then stand still for 1 second."
     """
-    clauses = (_clause(kind, amount, actions.space.fps) for kind, amount in _phases(motions(actions)))
-    return " ".join(f"{clause}." for clause in clauses if clause)
+    clauses = [clause for sums in _phases(motions(actions), actions.space.fps) if (clause := _phase(sums))]
+    sentences = [clauses[first : first + _CLAUSES] for first in range(0, len(clauses), _CLAUSES)]
+    text = " ".join(f"{', then '.join(_lowered(some))}." for some in sentences)
+    return text or ("Stand still." if len(actions) else "")
 
 
 class Prompt(NamedTuple):
@@ -277,7 +279,7 @@ def prompts(actions: Actions) -> tuple[Prompt, ...]:
 
     It is for models that take new text midway. Other than in `describe`, things done at once stand in one sentence.
     What rounds to zero is left out.
-    Example: (0, "Walk forward 1.5 metres."), (18, "Walk forward 2.0 metres and turn left 24 degrees.")
+    Example: (0, "Walk forward 1.5 metres."), (18, "Walk forward 2 metres and turn left 24 degrees.")
 
     Args:
         actions: The actions.
@@ -292,11 +294,10 @@ def prompts(actions: Actions) -> tuple[Prompt, ...]:
     for first, end in pairwise(limits):
         done = dict(zip(_COLUMNS, moves[first:end].sum(0).tolist(), strict=True))
         if not signs[first:end].any():
-            done = {"still": float(end - first)}
-        clauses = [clause for kind, amount in done.items() if (clause := _clause(kind, amount, actions.space.fps))]
+            done = {"still": (end - first) / actions.space.fps}
+        clauses = [clause for kind, amount in done.items() if (clause := _clause(kind, amount))]
         if clauses:
-            text = " and ".join([clauses[0], *(clause[0].lower() + clause[1:] for clause in clauses[1:])])
-            said.append(Prompt(first if said else 0, f"{text}."))
+            said.append(Prompt(first if said else 0, f"{' and '.join(_lowered(clauses))}."))
     return tuple(said)
 
 
@@ -306,38 +307,71 @@ _COLUMNS = {"walk": 0, "strafe": 1, "turn": 3, "look": 4}
 """Kind of phase -> its column of `motions`."""
 
 
+_CLAUSES = 3
+"""Most clauses of a sentence."""
 _WORDS = {
-    "still": ("Stand", "still for", "still for", "seconds", 1),
-    "walk": ("Walk", "forward", "backward", "metres", 1),
-    "strafe": ("Step", "left", "right", "metres", 1),
-    "turn": ("Turn", "left", "right", "degrees", 0),
-    "look": ("Look", "up", "down", "degrees", 0),
+    "still": ("Stand", "still for", "still for", "second"),
+    "walk": ("Walk", "forward", "backward", "metre"),
+    "strafe": ("Step", "left", "right", "metre"),
+    "turn": ("Turn", "left", "right", "degree"),
+    "look": ("Look", "up", "down", "degree"),
 }
-"""Kind of phase: verb, its word for positive and for negative amounts, unit, digits."""
+"""Kind of phase: verb, its word for positive and for negative amounts, unit."""
+_DOING = {"walk": "walking", "strafe": "stepping", "turn": "turning", "look": "looking"}
+_SHORTEST_S = 0.25
+"""Seconds of standing still that are told."""
+_BESIDE = {"still": math.inf, "walk": 0.3, "strafe": 0.3, "turn": math.radians(5), "look": math.radians(5)}
+"""Amount from which on something is told that is done besides, metres or radians."""
 
 
-def _clause(kind: str, amount: float, fps: float) -> str:
+def _lowered(clauses: Sequence[str]) -> list[str]:
+    """Clauses of one sentence: only the first begins with a capital letter."""
+    return [*clauses[:1], *(clause[0].lower() + clause[1:] for clause in clauses[1:])]
+
+
+def _clause(kind: str, amount: float, verb: str = "") -> str:
     """Such as "Turn left 90 degrees"; empty for an amount that rounds to zero."""
-    verb, more, less, unit, digits = _WORDS[kind]
-    scale = {"degrees": 180 / math.pi, "metres": 1.0, "seconds": 1 / fps}[unit]
-    number = f"{abs(amount) * scale:.{digits}f}"
-    return f"{verb} {more if amount > 0 else less} {number} {unit}" if float(number) != 0 else ""
+    if not math.isfinite(amount):  # refused with its reason where a request is checked
+        return ""
+    own, more, less, unit = _WORDS[kind]
+    if unit == "degree":
+        value = abs(math.degrees(amount))
+        # A turn of 22.5 degrees is meant so; other fractions are chance.
+        value = round(value, 1) if abs(2 * value - round(2 * value)) < 1e-3 else round(value)
+    else:
+        value = round(abs(amount), 1)
+    plural = "" if value == 1 else "s"
+    return f"{verb or own} {more if amount > 0 else less} {value:g} {unit}{plural}" if value else ""
 
 
-def _phases(moves: FloatArray) -> Iterator[tuple[str, float]]:
-    """Runs of frames with one dominant move and the same sign: (kind, total amount)."""
-    run: tuple[str, int] | None = None
-    total = 0.0
-    for move in moves:
-        sizes = {kind: abs(move[column]) for kind, column in _COLUMNS.items()}
-        kind = max(sizes, key=lambda k: sizes[k])
-        amount = move[_COLUMNS[kind]]
-        if sizes[kind] < _STILL:
-            kind, amount = "still", 1.0
-        key = (kind, 1 if amount > 0 else -1)
-        if run is not None and key != run:
-            yield run[0], total
-            total = 0.0
-        run, total = key, total + amount
-    if run is not None:
-        yield run[0], total
+def _phase(sums: Mapping[str, float]) -> str:
+    """The clause of a phase: what is done, the first of `sums`, and what is done besides."""
+    (kind, amount), *others = sums.items()
+    told = _clause(kind, amount)
+    beside = [_clause(other, much, _DOING[other]) for other, much in others if abs(much) >= _BESIDE[other]]
+    return f"{told} while {' and '.join(beside)}" if told and beside else told
+
+
+def _phases(moves: FloatArray, fps: float) -> Iterator[dict[str, float]]:
+    """Runs of frames with one dominant move and the same sign: what is done in each, the dominant move first.
+
+    What is too small to be told is part of the run before it.
+    """
+    kinds, table = list(_COLUMNS), moves[:, list(_COLUMNS.values())]
+    largest = np.abs(table).argmax(1)
+    amounts = np.take_along_axis(table, largest[:, None], 1)[:, 0]
+    keys = np.where(np.abs(amounts) < _STILL, 0, np.sign(amounts) * (1 + largest)).astype(int)
+    limits = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(keys)] if len(keys) else []
+    runs: list[tuple[int, dict[str, float]]] = []
+    for first, end in pairwise(limits):
+        key, done = int(keys[first]), dict(zip(kinds, table[first:end].sum(0).tolist(), strict=True))
+        done["still"] = (end - first) / fps if key == 0 else 0.0
+        small = done["still"] < _SHORTEST_S if key == 0 else not _clause(kinds[abs(key) - 1], done[kinds[abs(key) - 1]])
+        if runs and (small or key == runs[-1][0]):
+            for kind, amount in done.items():
+                runs[-1][1][kind] += amount
+        elif not small:
+            runs.append((key, done))
+    for key, done in runs:
+        kind = "still" if key == 0 else kinds[abs(key) - 1]
+        yield {kind: done.pop(kind), **done}

@@ -50,7 +50,7 @@ class Problem:
     """One question to an agent; it holds everything the agent may know, so it can be repeated anywhere.
 
     Attributes:
-        task: Id of the task.
+        task: Salted hash of the task's id, for names of files.
         kind: Kind of answer that is asked for, a word of the suite.
         instruction: The brief, or the question.
         seed: Seed of everything random in the answer.

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.actions import Actions
-from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.errors import DataError, NotApplicableError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import MAX_PIXELS
-from worldgauge.core.io import digest_of, dumps
+from worldgauge.core.io import digest_of, dumps, read_json_object
 from worldgauge.core.video import Clip
 
 
@@ -74,6 +77,17 @@ class Episode:
     def __len__(self) -> int:
         return len(self.clip)
 
+    def caption_at(self, frame: int) -> str | None:
+        """What the data state about a frame in a sentence.
+
+        Args:
+            frame: Index of the frame.
+
+        Returns:
+            Its own caption where each frame has one, else that of the whole episode. None without any.
+        """
+        return caption_in(self.facts.get("captions") or (), frame) or self.facts.get("caption") or None
+
     def first(self, frames: int) -> Episode:
         """The beginning of the episode.
 
@@ -99,13 +113,39 @@ class Episode:
         )
 
 
+Captions = Sequence[tuple[int, str]]
+"""Pairs of a frame and the sentence that holds from there on."""
+
+
+def caption_in(captions: Captions, frame: int) -> str | None:
+    """The caption of a frame."""
+    held = [text for first, text in captions if first <= frame]
+    return held[-1] if held else None
+
+
+def captions_of(value: Any) -> Captions:
+    """Captions in a file.
+
+    Raises:
+        ValueError: They are no pairs of a frame and text.
+    """
+    try:
+        found = [(first, text) for first, text in value]
+    except (TypeError, ValueError):
+        found = [(-1, "")]
+    if not all(type(first) is int and first >= 0 and isinstance(text, str) for first, text in found):
+        raise ValueError("field 'captions' must hold pairs of a frame and text")
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class Context:
     """The part of an episode that the model may see.
 
     Attributes:
         clip: C frames.
-        poses: (C, 4, 4) camera-to-world, metres.
+        poses: (C, 4, 4) camera-to-world, metres. None for a model that does not declare poses. For one that does, the
+            last camera is the origin, its heading is the x axis, and z is up.
         actions: C - 1 rows.
         camera: Camera of every frame; a `Panorama` when the frames are equirectangular.
         depth: Function from an index in the context to (H, W) float32 metres, along the optical axis of a perspective
@@ -113,7 +153,7 @@ class Context:
     """
 
     clip: Clip
-    poses: FloatArray
+    poses: FloatArray | None
     actions: Actions
     camera: Camera | Panorama
     depth: Callable[[int], NDArray[np.float32]] | None = None
@@ -121,12 +161,20 @@ class Context:
     def __len__(self) -> int:
         return len(self.clip)
 
+    @property
+    def path(self) -> FloatArray:
+        """`poses`, for code that cannot do without them."""
+        if self.poses is None:
+            raise NotApplicableError("the context has no poses; declare control 'camera' or the input 'poses'")
+        return self.poses
+
     def last(self, n: int) -> Context:
         """The last n frames of the context; all frames when there are fewer."""
         start = max(0, len(self) - n)
         inner = self.depth
         depth = None if inner is None else (lambda i: inner(start + i))
-        return Context(self.clip[start:], self.poses[start:], self.actions[start:], self.camera, depth)
+        poses = None if self.poses is None else self.poses[start:]
+        return Context(self.clip[start:], poses, self.actions[start:], self.camera, depth)
 
     def cropped(self, across: int, down: int) -> Context:
         """Crop the centre of every frame to an aspect ratio; given depth is dropped, because its grid would not fit.
@@ -186,6 +234,23 @@ class Goal:
 FOCAL_PX = (0.1, 1e6)
 MAX_COORDINATE_M = 1e6
 ROTATION_TOLERANCE = 1e-6
+
+
+@contextmanager
+def reading_sidecar(path: Path, format: str, version: int) -> Iterator[dict[str, Any]]:
+    """Content of a side-car file of ours. What is wrong with it inside the context becomes one DataError."""
+    content = read_json_object(path)
+    if content.get("format") != format:
+        raise DataError(f"{path}: field 'format' is not '{format}'; remove or repair the file")
+    if content.get("version") != version:
+        raise DataError(f"{path}: version {short(content.get('version'))} is not {version}; collect the data again")
+    try:
+        json.dumps(content, allow_nan=False, ensure_ascii=False).encode()  # 1e999 is infinite; lone surrogates
+        yield content
+    except KeyError as error:
+        raise DataError(f"{path}: field {error} is missing; collect the data again") from error
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise DataError(f"{path}: not a side-car of ours ({error}); collect the data again") from error
 
 
 def number_of(content: Mapping[str, Any], key: str, low: float, high: float) -> float:

@@ -34,16 +34,16 @@ class WorldError(WorldgaugeError):
     """A world that cannot be built, or a move in it that cannot be made."""
 
 
-class SubjectError(WorldgaugeError):
+class ModelError(WorldgaugeError):
     """The model or agent under test did not keep the protocol: wrong frames, an exception, a hang."""
 
 
-class LostError(SubjectError):
+class LostError(ModelError):
     """The process of a model died while it answered a request; a second attempt may succeed."""
 
 
 class NotApplicableError(WorldgaugeError):
-    """A task that does not apply to this subject, such as a reference that needs the world of a recording.
+    """A task that does not apply to this model, such as a reference that needs the world of a recording.
 
     It counts as skipped with this reason, not as failed.
     """
@@ -108,10 +108,12 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 _NEIGHBOURS: Mapping[tuple[str, str], str] = {
     **{("command", name): "worldgauge-train" for name in ("export-data", "post-train", "train")},
     **{("model", name): "worldgauge-train" for name in ("adapted", "trained")},
+    **{("collection", name): "worldgauge-train" for name in ("coverage", "demonstrations")},
     **{
         ("command", name): "worldgauge-lab"
         for name in (
             "calibrate",
+            "minecraft parity",
             "study",
             "train-nearness",
             "train-panorama-reader",

@@ -110,7 +110,13 @@ def picture_size(data: bytes, where: str) -> tuple[int, int]:
     if data[:2] == b"\xff\xd8":
         return _jpeg_header(data, where)[:2]
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP" and len(data) >= 30:
-        return _webp_size(data)
+        kind = data[12:16]
+        if kind == b"VP8X":
+            return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+        if kind == b"VP8L":
+            bits = int.from_bytes(data[21:25], "little")
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+        return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
     if data[:4] == b"\x89PNG":
         return png_header_size(data, where)
     raise DataError(f"{where}: neither a PNG, a JPEG nor a WebP picture; write or download it again")
@@ -149,16 +155,6 @@ def _jpeg_header(data: bytes, where: str) -> tuple[int, int, int]:
             return width, height, at
         at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
     raise DataError(f"{where}: the JPEG is damaged")
-
-
-def _webp_size(data: bytes) -> tuple[int, int]:
-    kind = data[12:16]
-    if kind == b"VP8X":
-        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
-    if kind == b"VP8L":
-        bits = int.from_bytes(data[21:25], "little")
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
 
 
 def png_size(path: Path) -> tuple[int, int]:

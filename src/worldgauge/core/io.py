@@ -181,6 +181,16 @@ def cached_by_stamp(maxsize: int) -> Callable[[Callable[[Path], T]], Callable[[P
     return decorate
 
 
+def digest_or_fault(path: Path | None) -> bytes:
+    """SHA-256 of a file for a fingerprint; of one that cannot be read the reason, found again where it is opened."""
+    if path is None:
+        return b"none"
+    try:
+        return bytes.fromhex(digest_of_file(path))
+    except OSError as error:
+        return f"unreadable: {error.strerror}".encode()
+
+
 def digest_of_file(path: Path) -> str:
     """SHA-256 of a file of any size, in hexadecimal. A file is read once while its stamp stays the same.
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, TypeGuard, get_args, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from worldgauge.core.actions import Actions, Control, Prompt, prompts
 from worldgauge.core.episode import Context, WorldFacts
-from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError
-from worldgauge.core.geometry import FloatArray
+from worldgauge.core.errors import DataError, ModelError, NotApplicableError, UsageError
+from worldgauge.core.geometry import FloatArray, invert, yaw_pitch_from_pose
 from worldgauge.core.image import MAX_PIXELS, Frames, locked
 from worldgauge.core.video import Clip
 from worldgauge_serve import last_length, next_length, pose_fault, resting
@@ -33,7 +36,8 @@ class ModelSpec:
 
     Attributes:
         name: Shown in tables.
-        control: Which form of the future drives it; other forms come with it where they are known.
+        control: Which form of the future drives it; other forms come with it where they are known, but poses only if
+            the model declares them.
         view: Kind of image that it takes and returns. A panorama is equirectangular: the camera of its context is a
             `geometry.Panorama`, and its depth is in metres along the ray.
         frame_size: (width, height) in pixels that it takes and returns; None for the size of the context.
@@ -107,6 +111,11 @@ class ModelSpec:
         return bool(self.inputs & PRIVILEGED)
 
 
+def receives_poses(control: str, inputs: Collection[str]) -> bool:
+    """Whether a model with this control and these inputs declares that it needs camera poses."""
+    return control == "camera" or "poses" in inputs
+
+
 @dataclass(frozen=True)
 class RolloutRequest:
     """One request to a world model; it holds all state, so it can be repeated anywhere.
@@ -119,14 +128,15 @@ class RolloutRequest:
         horizon: Number of frames to imagine.
         seed: Seed of all randomness.
         actions: `horizon` rows; row 0 leads from the last context frame to the first imagined one.
-        poses: (horizon, 4, 4) camera-to-world, metres.
+        poses: (horizon, 4, 4) camera-to-world, metres, if the model declares control "camera" or the input "poses". The
+            world is that of `Context.poses`.
         text: Instruction in words.
-        caption: The scene in a sentence, from the data or made of the exact labels of an embedded world; None where
-            neither is known. It is given to every model.
+        caption: What the first frame of the context shows, in a sentence without motion. None where
+            it is not known. Every model gets it.
         world: The world in which the context was recorded, for models that ask for it.
         truth: The recorded future, for models that ask for it.
         truth_poses: (horizon, 4, 4) camera-to-world poses of `truth`, where they are known.
-        task: Id of the task, for look-ups and names; empty when there is none.
+        task: Salted hash of the task's id, for names of files; empty when there is none.
     """
 
     context: Context
@@ -150,6 +160,44 @@ class RolloutRequest:
     def frame_size(self) -> tuple[int, int]:
         """(width, height) in pixels of the requested frames."""
         return self.context.camera.width, self.context.camera.height
+
+
+@dataclass(frozen=True)
+class Blinding:
+    """Hides from a model which task it answers.
+
+    Attributes:
+        salt: Random text of the run. None in a run of former code, whose models get plain ids and seeds of tasks.
+        seed: Seed of the run.
+    """
+
+    salt: str | None = None
+    seed: int = 0
+
+    def name(self, task: str) -> str:
+        """What a model gets as the id of a task."""
+        if self.salt is None or not task:
+            return task
+        return hashlib.sha256(f"{self.salt}/{task}".encode()).hexdigest()[:32]
+
+    def seed_of(self, plain: int, words: str, *arrays: NDArray[Any]) -> int:
+        """A seed, 32 bits, of the run and of what the model is shown anyway; `plain` in a run of former code.
+
+        A seed of the run and the id would name the task: ids are public, and can be tried.
+        """
+        if self.salt is None:
+            return plain
+        digest = hashlib.sha256(f"{self.seed}/{words}".encode())
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).data)
+        return int.from_bytes(digest.digest()[:4])
+
+    def request(self, request: RolloutRequest) -> RolloutRequest:
+        """The request with a salted id, and a seed of its last frame, horizon and text."""
+        if self.salt is None:
+            return request
+        seed = self.seed_of(request.seed, f"{request.horizon}/{request.text or ''}/", request.context.clip[-1])
+        return replace(request, task=self.name(request.task), seed=seed)
 
 
 @dataclass(frozen=True)
@@ -221,10 +269,10 @@ class WorldModel(Protocol):
 
 @runtime_checkable
 class TellsPath(Protocol):
-    """A world model that knows the poses of its camera: a reference that renders a known world."""
+    """A built-in baseline that knows the poses of its camera."""
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Camera path of the frames that `rollout` returns.
+        """Camera path of the frames that `rollout` returns. `request` holds the poses of the world, not relative ones.
 
         Returns:
             (horizon, 4, 4) camera-to-world poses; None when they are not known.
@@ -245,7 +293,7 @@ class TellsScenes(Protocol):
 
 
 @runtime_checkable
-class HoldsVideos(Protocol):
+class HoldsVideos(WorldModel, Protocol):
     """A world model whose videos are finished, each with its own length and rate."""
 
     def video_of(self, task: str) -> Path:
@@ -255,6 +303,13 @@ class HoldsVideos(Protocol):
     def video_tasks(self) -> Collection[str]:
         """Ids of the tasks that it has a video of."""
         ...
+
+
+def holds_videos(model: Any) -> TypeGuard[HoldsVideos]:
+    """Whether a model is a built-in one of finished videos: no other code gets the ids of tasks."""
+    kind = type(model)
+    is_ours = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+    return is_ours and kind.__module__.startswith("worldgauge.") and isinstance(model, HoldsVideos)
 
 
 def rollout_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
@@ -279,7 +334,7 @@ def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
     Returns:
         One array (horizon, H, W, 3) uint8 for each request, in order.
     """
-    asked = [_read_only(fitted(request, model.spec)) for request in requests]
+    asked = [_read_only(visible(fitted(request, model.spec), model.spec)) for request in requests]
     own = getattr(model, "rollout_batch", None)
     if own is None or len(requests) < 2:
         return [_joined(checked_rollout(model, request)) for request in requests]
@@ -287,13 +342,13 @@ def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
     with _blaming(name, lambda: f"in a batch of {count}"):
         answers = [list(chunks) for chunks in own(asked)]
     if len(answers) != count:
-        raise SubjectError(f"model '{name}' gave {len(answers)} answers to a batch of {count}")
+        raise ModelError(f"model '{name}' gave {len(answers)} answers to a batch of {count}")
     frames = []
     for at, (request, chunks) in enumerate(zip(asked, answers, strict=True), start=1):
         try:
             frames.append(_joined(_checked(name, chunks, request))[: requests[at - 1].horizon])
-        except SubjectError as error:
-            raise SubjectError(f"{error} (request {at} of a batch of {count})") from None
+        except ModelError as error:
+            raise ModelError(f"{error} (request {at} of a batch of {count})") from None
     return frames
 
 
@@ -303,7 +358,7 @@ def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Fram
     Yields:
         The chunks (n, H, W, 3) uint8.
     """
-    asked = _read_only(fitted(request, model.spec))
+    asked = _read_only(visible(fitted(request, model.spec), model.spec))
     return _cut(_checked(model.spec.name, _unchecked(model, asked), asked), request.horizon)
 
 
@@ -334,6 +389,35 @@ def fitted(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
     return replace(request, context=context, horizon=length - 1, actions=actions, poses=poses)
 
 
+def visible(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
+    """The request with the poses that a model may see.
+
+    A privileged baseline sees those of the world. A model that declares poses sees them from the last frame of the
+    context: its camera is the origin, its heading the x axis, and z is up. Other models see none.
+    """
+    if PRIVILEGED & set(spec.inputs):  # a spec of worldgauge_serve has the fields alone
+        return request
+    context = request.context
+    if not receives_poses(spec.control, spec.inputs):
+        return replace(request, context=replace(context, poses=None), poses=None)
+    if context.poses is None:
+        return request
+    back = invert(_origin_of(context.poses[-1]))
+    if np.allclose(back, np.eye(4), rtol=0, atol=1e-9):  # a wrapped model: done already
+        return request
+    poses = None if request.poses is None else back @ request.poses
+    return replace(request, context=replace(context, poses=back @ context.poses), poses=poses)
+
+
+def _origin_of(pose: FloatArray) -> FloatArray:
+    """The frame (4, 4) at a camera, with its heading as x and z up."""
+    yaw = float(yaw_pitch_from_pose(pose)[0])
+    origin = np.eye(4)
+    origin[:2, :2] = [[math.cos(yaw), -math.sin(yaw)], [math.sin(yaw), math.cos(yaw)]]
+    origin[:3, 3] = pose[:3, 3]
+    return origin
+
+
 def check_poses(request: RolloutRequest) -> None:
     """Refuse a request whose poses are none. Interpolation would make rotations of what is close to none."""
     for name, poses in (("context poses", request.context.poses), ("poses", request.poses)):
@@ -347,7 +431,7 @@ def _read_only(request: RolloutRequest) -> RolloutRequest:
     seen = replace(
         context,
         clip=context.clip.read_only(),
-        poses=locked(context.poses),
+        poses=None if context.poses is None else locked(context.poses),
         actions=_locked_actions(context.actions),
         depth=None if inner is None else (lambda index: locked(inner(index))),
     )
@@ -377,7 +461,7 @@ def _fitted_context(context: Context, rule: Any) -> Context:
     still = np.zeros((more, len(actions.space)), np.float32)
     return Context(
         Clip.from_array(frames, clip.fps),
-        np.concatenate([np.repeat(context.poses[:1], more, axis=0), context.poses]),
+        None if (poses := context.poses) is None else np.concatenate([np.repeat(poses[:1], more, axis=0), poses]),
         Actions(actions.space, np.concatenate([still, actions.values])),
         context.camera,
         None if inner is None else (lambda index: inner(max(0, index - more))),
@@ -424,17 +508,17 @@ _TOLD: Mapping[str, str] = {
 
 
 def _checked(name: str, chunks: Iterable[Frames], request: RolloutRequest) -> Iterator[Frames]:
-    """`chunks` of model `name`, each checked as it comes; raises SubjectError."""
+    """`chunks` of model `name`, each checked as it comes; raises ModelError."""
     width, height = request.frame_size
     done = 0
     for chunk in chunks:
         if done == request.horizon:
-            raise SubjectError(f"model '{name}' returned more than the {request.horizon} frames asked for")
+            raise ModelError(f"model '{name}' returned more than the {request.horizon} frames asked for")
         check_chunk(name, chunk, done, request.horizon, (height, width))
         done += len(chunk)
         yield chunk
     if done < request.horizon:
-        raise SubjectError(f"model '{name}' stopped after {done} of {request.horizon} frames")
+        raise ModelError(f"model '{name}' stopped after {done} of {request.horizon} frames")
 
 
 def check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int, int]) -> None:
@@ -445,18 +529,18 @@ def check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int,
     """
     where = f"model '{name}', chunk at frame {done}"
     if not isinstance(chunk, np.ndarray):
-        raise SubjectError(f"{where}: expected a numpy array, got {type(chunk).__name__}")
+        raise ModelError(f"{where}: expected a numpy array, got {type(chunk).__name__}")
     if np.issubdtype(chunk.dtype, np.floating) and not np.isfinite(chunk).all():
         bad = int(np.argwhere(~np.isfinite(chunk))[0][0])
-        raise SubjectError(f"{where}: frame {done + bad} holds NaN or infinite values")
+        raise ModelError(f"{where}: frame {done + bad} holds NaN or infinite values")
     if chunk.dtype != np.uint8:
-        raise SubjectError(f"{where}: expected uint8 frames in 0..255, got {chunk.dtype}")
+        raise ModelError(f"{where}: expected uint8 frames in 0..255, got {chunk.dtype}")
     if chunk.ndim != 4 or chunk.shape[1:] != (*size, 3):
-        raise SubjectError(f"{where}: expected shape (n, {size[0]}, {size[1]}, 3), got {chunk.shape}")
+        raise ModelError(f"{where}: expected shape (n, {size[0]}, {size[1]}, 3), got {chunk.shape}")
     if len(chunk) == 0:
-        raise SubjectError(f"{where}: an empty chunk; leave it out or return frames")
+        raise ModelError(f"{where}: an empty chunk; leave it out or return frames")
     if done + len(chunk) > horizon:
-        raise SubjectError(f"{where}: {done + len(chunk)} frames where {horizon} were asked for")
+        raise ModelError(f"{where}: {done + len(chunk)} frames where {horizon} were asked for")
 
 
 def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
@@ -470,13 +554,13 @@ def _unchecked(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
 
 @contextmanager
 def _blaming(name: str, where: Callable[[], str]) -> Iterator[None]:
-    """Turn what the code of model `name` raises into a SubjectError; errors of this package pass unchanged."""
+    """Turn what the code of model `name` raises into a ModelError; errors of this package pass unchanged."""
     try:
         yield
-    except (NotApplicableError, DataError, SubjectError):
+    except (NotApplicableError, DataError, ModelError):
         raise
     except (Exception, SystemExit) as error:
-        raise SubjectError(f"model '{name}' raised {type(error).__name__} {where()}: {error}") from error
+        raise ModelError(f"model '{name}' raised {type(error).__name__} {where()}: {error}") from error
 
 
 def _joined(chunks: Iterable[Frames]) -> Frames:

@@ -2,7 +2,8 @@
 
 A component of this package registers with a decorator in its own file. The registry finds it by walking the package
 folder, and the folder of that name in every suite. A component of another package joins through a packaging entry point
-and is not imported before it is asked for. There is no central list to edit.
+and is not imported before it is asked for. There is no central list to edit. A kind without an entry-point group of its
+own is found by import: the group `worldgauge.plugins` names modules that register such components.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from worldgauge.core.user_modules import import_file, import_module, recall, rem
 
 T = TypeVar("T")
 _SUITES = "worldgauge.suites"
+PLUGINS = "worldgauge.plugins"
+"""Entry-point group of modules that register components of any kind when they are imported."""
 _TEXT = re.compile(r"(?:.+\.py|[\w.]+):\w+")
 """A component named by its file or module: "./spin.py:Spin", "package.module:Spin"."""
 
@@ -69,7 +72,7 @@ class Registry(Generic[T]):
     Args:
         kind: Word used in messages ("model").
         packages: Modules, and folders of modules, that register components when imported.
-        group: Entry-point group in which other packages offer theirs; None where they offer none.
+        group: Entry-point group in which other packages offer theirs; None where modules of `PLUGINS` register them.
         in_suites: Name of the module, or of the folder of modules, in which a suite keeps its own.
     """
 
@@ -131,7 +134,7 @@ class Registry(Generic[T]):
         Raises:
             UnknownNameError: There is no such name; the message suggests the nearest one.
         """
-        if name not in self:
+        if name not in self and (name := current_suite(name)) not in self:
             check_neighbour(self.kind, name)
             raise UnknownNameError(self.kind, name, self._entries)
         return self._entries[name]
@@ -155,7 +158,12 @@ class Registry(Generic[T]):
         """
         if text.endswith(".py"):
             raise UsageError(f"{self.kind} '{text}': name the class in it: {text}:CLASS")
-        return self._import_named(text) if _TEXT.fullmatch(text) else self.entry(text)
+        if _TEXT.fullmatch(text):
+            return self._import_named(text)
+        entry = self.entry(text)
+        if entry.name != text:
+            print(f"note: {self.kind} '{text}' is now '{entry.name}'", file=sys.stderr)
+        return entry
 
     def names(self) -> list[str]:
         """All names, sorted."""
@@ -214,19 +222,22 @@ class Registry(Generic[T]):
             return self._complete
         if name in self._found:
             return True
-        module = f"{_SUITES}.{name}.{self._in_suites}"
-        if not (Path(importlib.import_module(_SUITES).__path__[0]) / name / f"{self._in_suites}.py").exists():
+        ours = Path(importlib.import_module(_SUITES).__path__[0])
+        if (ours / name / f"{self._in_suites}.py").exists():
+            self._import(f"{_SUITES}.{name}.{self._in_suites}")
+        elif self._packages or (ours / f"{name}.py").exists():
             return False
-        self._import(module)
         self._add_entry_points(name=name)
         if name in self._entries:
             self._found.add(name)
         return name in self._entries
 
     def _add_entry_points(self, name: str | None = None) -> None:
-        """Add what other packages offer, under one name or all; nothing of theirs is imported."""
-        for point in entry_points(group=self._group) if self._group else ():
-            if name in (None, point.name):
+        """Add what other packages offer, under one name or all; of a kind with a group nothing is imported."""
+        for point in entry_points(group=self._group or PLUGINS):
+            if self._group is None:
+                Entry[Any](point.name, point.value, point).load()
+            elif name in (None, point.name):
                 self._add(Entry(point.name, point.value, point))
 
     def _discover(self) -> None:
@@ -277,6 +288,18 @@ class Registry(Generic[T]):
             for name in [name for name, entry in list(self._entries.items()) if entry.origin == module]:
                 self._entries.pop(name, None)
             raise
+
+
+def current_suite(name: str) -> str:
+    """Name of a suite today: the new one where it was renamed."""
+    renamed: Mapping[str, str] = importlib.import_module(_SUITES).RENAMED
+    return renamed.get(name, name)
+
+
+def first_suite_name(name: str) -> str:
+    """Name of a suite in fingerprints: the one that it had first."""
+    renamed: Mapping[str, str] = importlib.import_module(_SUITES).RENAMED
+    return next((old for old, new in renamed.items() if new == name), name)
 
 
 def check_arguments(make: Callable[..., Any], given: Mapping[str, Any], owner: str) -> None:

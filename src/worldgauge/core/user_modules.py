@@ -14,12 +14,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from worldgauge.core.errors import SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.errors import ModelError, UsageError, WorldgaugeError
 from worldgauge.core.io import read_json_object, write_file
 from worldgauge_serve import code_files, contents_of, digest, fingerprint
 
 _FILE_MODULE_PREFIX = "_worldgauge_model_"
 _OWN_FOLDER = os.path.realpath(Path(__file__).parents[1])
+_NEIGHBOURS = frozenset({"worldgauge_train", "worldgauge_lab"})
 _NAMED = "named.json"
 _importing: list[str] = []
 _imported: dict[str, str] = {}
@@ -64,12 +65,12 @@ def import_module(name: str, what: str, hint: str = "") -> ModuleType:
         return module
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise SubjectError(f"{what}: importing '{name}' needs '{error.name}', not installed") from error
+            raise ModelError(f"{what}: importing '{name}' needs '{error.name}', not installed") from error
         raise UsageError(f"{what}: there is no module '{name}' here or installed{hint}") from None
     except WorldgaugeError:
         raise
     except Exception as error:
-        raise SubjectError(f"{what}: importing '{name}' raised {type(error).__name__}: {error}") from error
+        raise ModelError(f"{what}: importing '{name}' raised {type(error).__name__}: {error}") from error
 
 
 def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
@@ -98,7 +99,7 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
         del sys.modules[name]
         if isinstance(error, WorldgaugeError) or not isinstance(error, Exception):
             raise
-        raise SubjectError(f"{what} file {path}: importing it raised {type(error).__name__}: {error}") from error
+        raise ModelError(f"{what} file {path}: importing it raised {type(error).__name__}: {error}") from error
     return module, f"sha256:{found}"
 
 
@@ -122,8 +123,12 @@ def _forget_changed(file: str) -> None:
 
 
 def _digests(file: str) -> dict[str, str]:
-    """Digests of a user's code. Ours is none: read twice, its classes would exist twice."""
-    return {path: digest(path) for path in code_files(file) if not Path(path).is_relative_to(_OWN_FOLDER)}
+    """Digests of a user's code, without this project's: imported twice, its classes would exist twice."""
+    return {
+        path: digest(path)
+        for path in code_files(file)
+        if not Path(path).is_relative_to(_OWN_FOLDER) and _NEIGHBOURS.isdisjoint(Path(path).parts)
+    }
 
 
 def refuse_while_importing() -> None:

@@ -187,6 +187,20 @@ class Clip:
         """
         return Clip(_After(frame, self), range(len(self) + 1), self.fps, (self.width, self.height))
 
+    def holding(self, indices: Iterable[int]) -> Clip:
+        """The same clip, which holds chosen frames in memory once they are read, up to `HELD_BYTES`.
+
+        Args:
+            indices: The frames that are read again.
+
+        Returns:
+            The clip. Its views share what it holds.
+        """
+        source = _Holding(self._source, {self._frames[index] for index in indices})
+        clip = Clip(source, self._frames, self.fps, (self.width, self.height))
+        clip._part_shown = self._part_shown
+        return clip
+
     def read_only(self) -> Clip:
         """The same frames as arrays that cannot be written to, for code that is not ours."""
         return Clip(_ReadOnly(self), range(len(self)), self.fps, (self.width, self.height))
@@ -212,6 +226,8 @@ class Clip:
         return clip
 
 
+HELD_BYTES = 128 * 2**20
+"""Most memory of one clip's held frames: 190 frames of 640x360, or 48 of 1280x720."""
 AHEAD = 4
 """Frames of a clip that `side_by_side` holds ready."""
 
@@ -399,7 +415,8 @@ class Writer:
         stream.pix_fmt = pixels
         stream.width, stream.height = width, height
         if self.kind == "archive":
-            _tag_bt601(stream.codec_context)
+            stream.codec_context.colorspace = stream.codec_context.color_primaries = stream.codec_context.color_trc = 6
+            stream.codec_context.color_range = 1
         # One thread: the same bytes on every machine, and workers already fill the cores.
         stream.codec_context.thread_count = 1
         self._stream = stream
@@ -420,12 +437,6 @@ _ENCODERS: dict[Kind, tuple[str, str, str, dict[str, str]]] = {
     # Textured frames: 42 dB at 640x360 (9 Mbit/s), 39 dB at 96x54; 4:2:0 ends at 36 dB, whatever the quality.
     "archive": ("mp4", "libx264", "yuv444p", {**VIEWABLE, "crf": "8", "movflags": "+faststart"}),
 }
-
-
-def _tag_bt601(codec: Any) -> None:
-    """Tag the colour conversion: BT.601, which readers that ignore tags also assume, and limited range."""
-    codec.colorspace = codec.color_primaries = codec.color_trc = 6
-    codec.color_range = 1
 
 
 def _even(frame: Image) -> Image:
@@ -488,6 +499,31 @@ class _After:
         wanted = list(indices)
         following = self._clip.take(index - 1 for index in wanted if index)
         return (next(following) if index else self._first for index in wanted)
+
+
+class _Holding:
+    """Keeps the wanted frames of a source, the first that are read."""
+
+    def __init__(self, source: _Source, wanted: set[int]) -> None:
+        self._source, self._wanted = source, wanted
+        self._held: dict[int, Image] = {}
+        self._room = HELD_BYTES
+
+    def frame(self, index: int) -> Image:
+        return self._held[index] if index in self._held else self._keep(index, self._source.frame(index))
+
+    def read(self, indices: Iterable[int]) -> Iterator[Image]:
+        order = list(indices)
+        missing = {index for index in order if index not in self._held}
+        fresh = self._source.read(index for index in order if index in missing)
+        for index in order:
+            yield self._keep(index, next(fresh)) if index in missing else self._held[index]
+
+    def _keep(self, index: int, frame: Image) -> Image:
+        if index in self._wanted and index not in self._held and frame.nbytes <= self._room:
+            self._held[index] = frame
+            self._room -= frame.nbytes
+        return frame
 
 
 class _ReadOnly:

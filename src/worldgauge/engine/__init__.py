@@ -1,1 +1,1 @@
-"""Running suites: plan tasks, ask subjects in workers, keep records on disk, and score them."""
+"""Running suites: plan tasks, ask models in workers, keep records on disk, and score them."""

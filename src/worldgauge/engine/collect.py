@@ -20,7 +20,7 @@ from worldgauge.core.user_modules import import_located, locate_module
 from worldgauge.engine.collection import Collection, Item, Made, Tell, collections
 from worldgauge.engine.options import options_of, plain
 from worldgauge.engine.store import explain_full_disk
-from worldgauge.engine.workers.pool import Job, Result
+from worldgauge.engine.workers.pool import Job, JobResult
 from worldgauge.engine.workers.site import open_site
 from worldgauge.engine.workers.worker import one_line
 from worldgauge.worlds import View, World
@@ -274,7 +274,7 @@ def _make_all(
     return made, found
 
 
-def _results(collection: Collection, items: list[Item], workers: int, on: str | None) -> Generator[Result]:
+def _results(collection: Collection, items: list[Item], workers: int, on: str | None) -> Generator[JobResult]:
     """Results as they come; see `collect`."""
     home = locate_module(type(collection).__module__)
     if home is None:
@@ -298,9 +298,9 @@ def _results(collection: Collection, items: list[Item], workers: int, on: str | 
         return
     for job in jobs:
         try:
-            yield Result(job.id, make_item(**job.args, progress=lambda done, total: None))
+            yield JobResult(job.id, make_item(**job.args, progress=lambda done, total: None))
         except Exception as error:
-            yield Result(job.id, error=one_line(error))
+            yield JobResult(job.id, error=one_line(error))
 
 
 def _made_of(value: Mapping[str, Any]) -> Made:

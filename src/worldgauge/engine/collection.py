@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -225,6 +225,23 @@ class DataReport:
         return not any(finding.severity == "error" for finding in self.findings)
 
 
+def data_report(
+    noun: str, items: str, findings: Iterable[Finding], table: DataTable, facts: Mapping[str, Any]
+) -> DataReport:
+    """A report whose findings are sorted, errors first.
+
+    Args:
+        noun: What the items are called, in the plural.
+        items: Key of the number of all items in `facts`, which also have `n_valid` and `n_frames`.
+        findings: What is wrong or worth knowing.
+        table: Counts and means, for people.
+        facts: Results as plain JSON values. The findings are added.
+    """
+    ranked = sorted(findings, key=lambda finding: ("error", "warning", "info").index(finding.severity))
+    numbers = facts["n_valid"], facts[items], facts["n_frames"]
+    return DataReport(noun, *numbers, tuple(ranked), table, {**facts, "findings": [asdict(one) for one in ranked]})
+
+
 def mean_text(spread: Spread | None) -> str:
     """The mean as text for a table, or a dash where there is no value."""
     return "-" if spread is None else number_text(spread.mean)
@@ -293,7 +310,7 @@ class Collection:
         Options: A dataclass of `engine.options.option` fields.
         fixed: Options that the files depend on. They cannot change when a collection is continued.
         growing: Options that can only grow when a collection is continued.
-        first_subject: Arguments of a first run, for the hint at the end. Empty where no suite runs on the data.
+        first_model: Arguments of a first run, for the hint at the end. Empty where no suite runs on the data.
         deadline_s: Seconds without a frame after which an item is given up.
         max_workers: Largest number of workers. None for any number.
         batched: Whether `make` draws on `device`, by `engine.collection.drawing`.
@@ -309,7 +326,7 @@ class Collection:
     Options: ClassVar[type] = NoOptions
     fixed: ClassVar[tuple[str, ...]] = ("seed",)
     growing: ClassVar[tuple[str, ...]] = ()
-    first_subject: ClassVar[str] = "--model freeze"
+    first_model: ClassVar[str] = "--model freeze"
     deadline_s: float = 600.0
     max_workers: int | None = None
     settings_first: ClassVar[bool] = False
@@ -477,7 +494,7 @@ class Collection:
             UsageError: Where the format has no check.
             DataError: Where the folder holds no such data set.
         """
-        raise UsageError(f"collection '{cls.name}' has no check")
+        raise UsageError(f"collection '{cls.name}' has no check; give its class a method check(root, *, decode)")
 
 
 collections: Registry[type[Collection]] = Registry("collection", group="worldgauge.collections", in_suites="collection")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import heapq
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,8 @@ from worldgauge.engine.collection import collection_of
 from worldgauge.engine.store import check_file_slugs
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.decoy import arms_of
+from worldgauge.metrics._registry import metrics
 from worldgauge.serving.isolation import check_no_secret
 
 
@@ -33,6 +39,8 @@ def open_suite(name: str, settings: Mapping[str, Any]) -> Suite:
         raise UsageError(f"suite '{name}' does not take the settings {dict(settings)}: {error}") from None
     if made.name != name:  # run folders and workers know it by its own word
         raise UsageError(f"the suite registered as '{name}' calls itself '{made.name}'; give both the same name")
+    if kind.summarize is Suite.summarize and (unknown := [one for one in made.titles if one not in metrics]):
+        raise UsageError(f"suite '{name}': the title '{unknown[0]}' is no metric; register a function with @metric")
     return made
 
 
@@ -50,10 +58,9 @@ def import_suite(home: str, name: str, settings: Mapping[str, Any]) -> Suite:
     return open_suite(name, settings)
 
 
-def list_tasks(suite: Suite, data: Path, limit: int | None) -> list[Task]:
-    """List the tasks of a data set."""
-    if limit is not None and limit < 1:
-        raise UsageError(f"limit must be at least 1, got {limit}")
+def list_tasks(suite: Suite, data: Path, limit: int | str | None = None) -> list[Task]:
+    """List the tasks of a data set: all, or as many as `limit` says (5, "10%"), spread over clusters and kinds."""
+    share = None if limit is None else _share(limit)
     try:
         tasks = list(suite.tasks(data))
     except DataError as error:
@@ -68,7 +75,56 @@ def list_tasks(suite: Suite, data: Path, limit: int | None) -> list[Task]:
         check_file_slugs(task.id for task in tasks)
     except UsageError as error:
         raise UsageError(f"suite '{suite.name}', task ids of {data}: {error}") from None
-    return tasks[:limit]
+    if share is None or limit is None:
+        return tasks
+    return spread_tasks(suite, tasks, math.ceil(share * len(tasks)) if isinstance(limit, str) else int(limit))
+
+
+def tasks_of_run(suite: Suite, data: Path, ids: Collection[str]) -> list[Task]:
+    """The tasks of a data set that a run was about."""
+    tasks = [task for task in list_tasks(suite, data) if task.id in ids]
+    if not tasks:
+        raise UsageError(f"{data}: holds none of the tasks of this run")
+    return tasks
+
+
+def list_arms(suite: Suite, data: Path, tasks: Sequence[Task]) -> list[Task]:
+    """The arms of the decoy test that models run beside these tasks."""
+    return arms_of(suite, tasks, list_tasks(suite, data))
+
+
+def spread_tasks(suite: Suite, tasks: Sequence[Task], number: int) -> list[Task]:
+    """Choose tasks evenly over clusters, then over kinds, in their order. A larger number keeps what a smaller has."""
+    kinds = [str(sorted((k, str(v)) for k, v in task.group.items() if k != "location")) for task in tasks]
+    clusters = [task.cluster or suite.cluster_of(task.id, task.group) for task in tasks]
+    chosen: list[int] = []
+    used_clusters, used_kinds = Counter[str](), Counter[str]()
+    waiting = [(task.skip is not None, 0, 0, place) for place, task in enumerate(tasks)]
+    heapq.heapify(waiting)
+    while waiting and len(chosen) < number:
+        place = waiting[0][3]
+        cluster, kind = clusters[place], kinds[place]
+        now = (waiting[0][0], used_clusters[cluster], used_kinds[kind], place)
+        if now != waiting[0]:  # others of its cluster or kind were chosen meanwhile
+            heapq.heapreplace(waiting, now)
+            continue
+        heapq.heappop(waiting)
+        chosen.append(place)
+        used_clusters[cluster] += 1
+        used_kinds[kind] += 1
+    return [tasks[place] for place in sorted(chosen)]
+
+
+def _share(limit: int | str) -> float:
+    """A limit as a share, or 1 where it is a number of tasks."""
+    if isinstance(limit, str):
+        share = float(limit[:-1]) / 100 if re.fullmatch(r"\d{1,3}(\.\d+)?%", limit) else 0.0
+        if not 0 < share <= 1:
+            raise UsageError(f"limit '{limit}' is neither a number of tasks nor a share of them such as '10%'")
+        return share
+    if limit < 1:
+        raise UsageError(f"limit must be at least 1, got {limit}")
+    return 1.0
 
 
 def clusters_of(suite: Suite, tasks: Iterable[Task]) -> list[str]:

@@ -6,7 +6,6 @@ result = probe(model, step)                    # in the loop
 
 from __future__ import annotations
 
-import fcntl
 import math
 import os
 import random
@@ -18,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,19 +27,19 @@ from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.collect import collect, open_collection
+from worldgauge.engine.model_entries import live_entry
+from worldgauge.engine.model_run import ModelRun, RunStep
 from worldgauge.engine.open_suite import list_tasks, open_suite, suite_name
 from worldgauge.engine.resume import PlannedTask
 from worldgauge.engine.run_manifest import describe_run
 from worldgauge.engine.store import RunFolder, read_record
-from worldgauge.engine.subject_run import RunStep, SubjectRun
-from worldgauge.engine.subjects import live_entry
-from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.base import ActedSuite, Suite, acted_by, suites
 from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import score_cell
 from worldgauge.engine.workers.worker import one_line
 from worldgauge.metrics._registry import metric_bounds
-from worldgauge.perception.cache import FOLDER_VARIABLE, cache_folder
+from worldgauge.perception.cache import data_cache, locked
 from worldgauge.version import __version__
 
 
@@ -157,7 +156,7 @@ class TrainingState:
     """
 
     def __init__(self, model: Any) -> None:
-        self._torch = _imported_torch()
+        self._torch = cast("Any", sys.modules.get("torch"))
         self._python = random.getstate()
         self._numpy = np.random.get_state()  # noqa: NPY002 - whatever the training uses
         self._modules = [] if self._torch is None else list(_modules_in(model, self._torch))
@@ -200,10 +199,6 @@ class TrainingState:
         """Give back the GPU memory that torch keeps in reserve. Waits for the GPU."""
         if self._uses_cuda:
             self._torch.cuda.empty_cache()
-
-
-def _imported_torch() -> Any:
-    return sys.modules.get("torch")
 
 
 def _modules_in(model: Any, torch: Any) -> Iterator[Any]:
@@ -263,12 +258,13 @@ class Probe:
             raise UsageError(f"seconds of a probe must be more than 0, got {seconds:g}")
         self.suite = open_suite(suite_name(suite), settings or {})
         _check_kind(self.suite)
-        if self.suite.acted_by("") is not None:
+        if acted_by(self.suite, "") is not None:
             raise UsageError(f"a person would act in these tasks of {suite}, and a probe waits for nobody")
         self.seconds = seconds
         self.data = small_data_set(self.suite, tasks) if data is None else Path(data)
         self.tasks = _choose_tasks(list_tasks(self.suite, self.data, None), tasks, self.data)
-        self.suite.prepare(self.tasks, lambda what, done, of: None)
+        if isinstance(self.suite, ActedSuite):
+            self.suite.prepare(self.tasks, lambda what, done, of: None)
         self._seed = seed
         self._call: _Call | None = None
 
@@ -351,10 +347,12 @@ class _Call(threading.Thread):
         probe = self._probe
         with ExitStack() as stack:
             entry = live_entry(self._model)
-            run = SubjectRun(probe.suite, probe.tasks, entry, RunFolder(folder / entry.label), self._seed, stack)
+            run = ModelRun(probe.suite, probe.tasks, entry, RunFolder(folder / entry.label), self._seed, stack)
             run.start(describe_run(probe.suite, probe.tasks, entry, seed=self._seed, data=probe.data, limit=None))
             taken = 0.0
-            for planned in run.todo:
+            places = {task.id: place for place, task in enumerate(probe.tasks)}
+            # In the order of the data set: where time runs out, every step has answered the same tasks.
+            for planned in sorted(run.todo, key=lambda one: places[one.task.id]):
                 began = time.monotonic()
                 if self.stop or began + taken > self._until:  # the next one may take as long as the last
                     return
@@ -373,7 +371,7 @@ class _Call(threading.Thread):
         if self.stop or now + taken > self._until:
             raise _OutOfTimeError(f"the {self._probe.seconds:g} s of the probe were over")
 
-    def _keep(self, run: SubjectRun, planned: PlannedTask) -> None:
+    def _keep(self, run: ModelRun, planned: PlannedTask) -> None:
         task = planned.task
         run.derive_scores()
         self._scores[task.id] = [score for _, score in run.folder.scores() if score.task == task.id]
@@ -392,8 +390,8 @@ class _Call(threading.Thread):
 
 
 def _check_kind(suite: Suite) -> None:
-    if suite.subject_kind != "model":
-        able = sorted(entry.name for entry in suites if suites.get(entry.name).subject_kind == "model")
+    if suite.answerer_kind != "model":
+        able = sorted(entry.name for entry in suites if suites.get(entry.name).answerer_kind == "model")
         raise UsageError(
             f"suite '{suite.name}' asks agents, and a probe is for world models; take one of {', '.join(able)}"
         )
@@ -411,13 +409,11 @@ def _choose_tasks(tasks: Sequence[Task], count: int, data: Path) -> list[Task]:
 def small_data_set(suite: Suite, tasks: int) -> Path:
     """Folder of a small data set of a suite. It is made where it is missing, and shared by all processes."""
     options = dict(suite.probe_options(tasks))
-    cache = cache_folder()
-    if cache is None:
-        raise UsageError(f"{FOLDER_VARIABLE} is off, so a probe has no place for its data; give a folder with data=")
+    cache = data_cache()
     settings = open_collection(suite.name, cache, options).settings()
     made_of = dumps({"worldgauge": __version__, "suite": suite.name, "settings": settings})
     folder = cache / "probe" / f"{suite.name}-{digest_of(made_of)[:16]}"
-    with _locked(folder):
+    with locked(folder):
         if not folder.exists():
             part = folder.with_name(f".{folder.name}.part")  # a collection that was stopped goes on
             collected = collect(suite.name, part, workers=min(_MOST_WORKERS, os.cpu_count() or 1), **options)
@@ -425,23 +421,6 @@ def small_data_set(suite: Suite, tasks: int) -> Path:
                 raise RunError(f"no data for a probe of '{suite.name}': {'; '.join(collected.failures[:1])}")
             os.replace(part, folder)
     return folder
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock beside a folder; other processes wait."""
-    lock = folder.with_name(f".{folder.name}.lock")
-    try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("w")
-    except OSError as error:
-        raise UsageError(
-            f"{lock.parent}: cannot be written ({error.strerror}); name another folder with {FOLDER_VARIABLE}, "
-            "or give data="
-        ) from error
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def strip_of(suite: Suite, record: Record) -> Image | None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.model import PRIVILEGED
-from worldgauge.core.paired import Power, power_of
+from worldgauge.core.paired_tests import Power, power_of
+from worldgauge.engine.coverage import PLANNING, ComparableRun, Coverage, TaskEnding, part_marks
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.sets import SET_COLUMNS, data_notes, set_cells
 from worldgauge.engine.store import RunFolder, read_journal, record_entry
-from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.base import SubmittedSuite, Suite
 from worldgauge.engine.suite.contract import Failure, Score, Table, Task
+from worldgauge.engine.suite.decoy import arm_of
 from worldgauge.engine.suite.rollout import bridge_notes, is_rate
 from worldgauge.engine.suite.scores import cluster_of_score, pairs_with_models, speed_table, told_scenes, with_seen
 
@@ -28,18 +31,26 @@ TRUTH = "truth"
 _TRAINED, _COARSE = "trained", "coarse"
 
 
-def matched_references(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The references that belong beside the models with these identities, as text; none that is a model already.
+def matched_baselines(suite: Suite, tasks: Iterable[Task], models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The baselines that belong beside the models with these identities, as text; none that is a model already.
 
-    "truth?fps=16" for each rate of a model that no recording has (the first readable task tells it), and
-    "coarse?width=64&height=36" for each size of a trained network.
+    "truth?fps=16" for each rate of a model that no recording has (the first readable task tells it),
+    "coarse?width=64&height=36" for each size of a trained network, and each floor for each crop ("hedge?crop=1x1").
     """
-    return [*_at_rates(suite, tasks, subjects), *_at_sizes(subjects)]
+    return [*_at_rates(suite, tasks, models), *_at_sizes(models), *_at_crops(suite, models)]
 
 
-def _at_rates(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[str, Any]]) -> list[str]:
-    own = {float(one["fps"]) for one in subjects if one.get("fps") is not None and not PRIVILEGED & set(one["inputs"])}
-    there = {one.get("fps") for one in subjects if one["source"] == TRUTH}
+def _at_crops(suite: Suite, models: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not suite.scores_pictures:
+        return []
+    tested = [one for one in models if one["source"] not in suite.baselines and not PRIVILEGED & set(one["inputs"])]
+    crops = sorted({(one["crop"][0], one["crop"][1]) for one in tested if one.get("crop")})
+    return [f"{name}?crop={width:g}x{height:g}" for width, height in crops for name in suite.floor_baselines]
+
+
+def _at_rates(suite: Suite, tasks: Iterable[Task], models: Sequence[Mapping[str, Any]]) -> list[str]:
+    own = {float(one["fps"]) for one in models if one.get("fps") is not None and not PRIVILEGED & set(one["inputs"])}
+    there = {one.get("fps") for one in models if one["source"] == TRUTH}
     wanted = sorted(fps for fps in own if not any(rate is not None and is_rate(fps, rate) for rate in there))
     if not wanted:
         return []
@@ -47,15 +58,15 @@ def _at_rates(suite: Suite, tasks: Iterable[Task], subjects: Sequence[Mapping[st
     return [f"{TRUTH}?fps={fps:.12g}" for fps in wanted if not all(is_rate(fps, rate) for rate in recorded)]
 
 
-def _at_sizes(subjects: Sequence[Mapping[str, Any]]) -> list[str]:
-    own = {_drawn_size(one) for one in subjects if one["source"] == _TRAINED}
-    there = {tuple(one["frame_size"]) for one in subjects if one["source"] == _COARSE}
+def _at_sizes(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    own = {_drawn_size(one) for one in models if one["source"] == _TRAINED}
+    there = {tuple(one["frame_size"]) for one in models if one["source"] == _COARSE}
     return [f"{_COARSE}?width={width}&height={height}" for width, height in sorted(own - there)]
 
 
-def _drawn_size(subject: Mapping[str, Any]) -> tuple[int, ...]:
+def _drawn_size(model: Mapping[str, Any]) -> tuple[int, ...]:
     """Size in which a network draws, which is not that in which it gives frames where it is asked `as_size`."""
-    return tuple(subject.get("settings", {}).get("drawn_size") or subject["frame_size"])
+    return tuple(model.get("settings", {}).get("drawn_size") or model["frame_size"])
 
 
 def _rates_of(suite: Suite, tasks: Iterable[Task]) -> frozenset[float]:
@@ -68,7 +79,8 @@ def _rates_of(suite: Suite, tasks: Iterable[Task]) -> frozenset[float]:
     return frozenset()
 
 
-_STARTS, _ENDS = ("subject", "task", "cluster"), ("metric", "value", "unit", "better", "n", "reason", *SET_COLUMNS)
+_STARTS = ("model", "task", "cluster")
+_ENDS = ("metric", "value", "unit", "better", "n", "reason", *SET_COLUMNS, "flag")
 """Columns of `RunResult.frame` before and after those of the groups."""
 
 
@@ -99,7 +111,7 @@ class TaskCounts:
 class UnscoredTask:
     """A task without scores."""
 
-    subject: str
+    model: str
     task: str
     error: str
 
@@ -109,13 +121,13 @@ class RunResult:
 
     def __init__(self, folders: Sequence[RunFolder], suite: Suite) -> None:
         self.suite = suite
-        self._folders = {folder.facts()["subject"]["name"]: folder for folder in folders}
+        self._folders = {folder.facts()["model"]["name"]: folder for folder in folders}
         if len(self._folders) < len(folders):
-            raise UsageError("two of these runs have a subject of the same name; look at them one by one")
+            raise UsageError("two of these runs have a model of the same name; look at them one by one")
 
     @property
     def folders(self) -> list[RunFolder]:
-        """The run folders, one a subject."""
+        """The run folders, one a model."""
         return list(self._folders.values())
 
     @property
@@ -130,18 +142,18 @@ class RunResult:
 
     @property
     def directories(self) -> dict[str, Path]:
-        """The run folder of each subject."""
+        """The run folder of each model."""
         return {name: folder.directory for name, folder in self._folders.items()}
 
     @cached_property
-    def subject_counts(self) -> dict[str, TaskCounts]:
-        """How the tasks of each subject ended."""
+    def model_counts(self) -> dict[str, TaskCounts]:
+        """How the tasks of each model ended."""
         return {name: TaskCounts.of(map(task_ending, lines.values())) for name, lines in self._lines.items()}
 
     @property
     def counts(self) -> TaskCounts:
         """How all tasks ended."""
-        each = self.subject_counts.values()
+        each = self.model_counts.values()
         return TaskCounts(*(sum(getattr(one, name) for one in each) for name in TaskCounts.__dataclass_fields__))
 
     @property
@@ -161,38 +173,47 @@ class RunResult:
 
     @cached_property
     def scores(self) -> dict[str, list[Score]]:
-        """All scores by subject."""
+        """All scores by model."""
         return {name: read_scores(folder, self.suite) for name, folder in self._folders.items()}
 
     def table(self) -> Sequence[Table]:
-        """The tables of the suite over these subjects, headline first."""
-        facts = {name: folder.facts() for name, folder in self._folders.items()}
-        subjects = {name: one["subject"] for name, one in facts.items()}
-        tables = with_motion(self.suite.all_tables(self.scores, self.kinds, self.failed_tasks), subjects)
-        tables = with_seen(tables, facts)
-        bridges = {name: list_bridges(folder, self._lines[name]) for name, folder in self._folders.items()}
-        truths = [name for name, facts in subjects.items() if facts["identity"]["source"] == TRUTH]
-        told = told_notes({name: list_told(lines) for name, lines in self._lines.items()})
-        return with_notes(tables, [*bridge_notes(bridges, truths), *told, *data_notes(facts)])
+        """The tables of the suite over these models, headline first. A row that wins nothing has a flag."""
+        return tables_of(
+            self.suite,
+            [
+                _TableRun(
+                    name,
+                    self.kinds[name],
+                    folder.facts(),
+                    folder.directory,
+                    self.scores[name],
+                    list_endings(self._lines[name]),
+                    self.failed_tasks[name],
+                    list_bridges(folder, self._lines[name]),
+                    list_told(self._lines[name]),
+                )
+                for name, folder in self._folders.items()
+            ],
+        )
 
     def speed_table(self) -> Table | None:
-        """How fast these subjects answered, and what GPU memory that took; None where nothing was measured."""
+        """How fast these models answered, and what GPU memory that took; None where nothing was measured."""
         return speed_table({name: list_speeds(lines) for name, lines in self._lines.items()}, self.kinds)
 
     @property
     def scenes(self) -> dict[str, str]:
-        """What is known of the scenes that trained subjects have seen."""
+        """What is known of the scenes that trained models have seen."""
         return told_scenes({name: folder.facts() for name, folder in self._folders.items()})
 
     @property
     def sets(self) -> dict[str, tuple[str | None, ...]]:
-        """Cells of `SET_COLUMNS` for each subject: which named set its tasks are of."""
+        """Cells of `SET_COLUMNS` for each model: which named set its tasks are of."""
         return {name: set_cells(folder.facts()) for name, folder in self._folders.items()}
 
     @property
     def kinds(self) -> dict[str, str]:
-        """ "subject" or "reference" for each subject."""
-        return {name: str(folder.facts()["subject"]["kind"]) for name, folder in self._folders.items()}
+        """ "model" or "baseline" for each model."""
+        return {name: str(folder.facts()["model"]["kind"]) for name, folder in self._folders.items()}
 
     @property
     def power(self) -> Power:
@@ -202,7 +223,7 @@ class RunResult:
 
     @cached_property
     def failed_tasks(self) -> dict[str, list[Failure]]:
-        """Failed tasks by subject, with the groups that tables use."""
+        """Failed tasks by model, with the groups that tables use."""
         return {name: list_failures(folder, self._lines[name]) for name, folder in self._folders.items()}
 
     @property
@@ -211,11 +232,14 @@ class RunResult:
         import pandas as pd
 
         sets = self.sets
+        flags = {
+            row.label: row.flag for table in (self.table() if self.counts.scored else ())[:1] for row in table.rows
+        }
         keys = dict.fromkeys(key for scores in self.scores.values() for score in scores for key in score.group)
         groups = group_columns(keys, {"suite", *_STARTS, *_ENDS})
         rows = [
             {
-                "subject": name,
+                "model": name,
                 "task": score.task,
                 "cluster": score.cluster,
                 **{groups[key]: value for key, value in score.group.items()},
@@ -226,6 +250,7 @@ class RunResult:
                 "n": score.n,
                 "reason": score.reason,
                 **dict(zip(SET_COLUMNS, sets[name], strict=True)),
+                "flag": flags.get(name, ""),
             }
             for name, scores in self.scores.items()
             for score in scores
@@ -245,6 +270,57 @@ class RunResult:
         ]
 
 
+@dataclass(frozen=True)
+class _TableRun:
+    """A row of tables; see `ComparableRun`."""
+
+    label: str
+    kind: str
+    facts: Mapping[str, Any]
+    directory: Path
+    scores: Sequence[Score]
+    outcomes: Sequence[TaskEnding]
+    failed: Sequence[Failure]
+    bridges: Sequence[Mapping[str, Any]]
+    told: Sequence[int]
+
+
+def tables_of(
+    suite: Suite, runs: Sequence[ComparableRun], flags: Mapping[str, str] = MappingProxyType({})
+) -> list[Table]:
+    """The tables of a suite, with what is known of each row: a note, a mark, or the flag of a row that wins nothing.
+
+    Args:
+        flags: Further flags, by label.
+    """
+    facts = {run.label: run.facts for run in runs}
+    models = {label: one["model"] for label, one in facts.items()}
+    kinds = {run.label: run.kind for run in runs}
+    made = suite.all_tables({run.label: run.scores for run in runs}, kinds, {run.label: run.failed for run in runs})
+    made = with_seen(with_motion(made, models), facts)
+    truths = [label for label, model in models.items() if model.get("identity", {}).get("source") == TRUTH]
+    notes = bridge_notes({run.label: run.bridges for run in runs}, truths)
+    notes += told_notes({run.label: run.told for run in runs})
+    made = with_notes(made, [*notes, *data_notes(facts)])
+    covered = Coverage.of(suite, runs, made[0].metric).flags if made else {}
+    more = {label: "; ".join(filter(None, [covered.get(label), flags.get(label)])) for label in {**covered, **flags}}
+    marks = {label: part_marks(model) for label, model in models.items()}
+    return [_with_remarks(table, more, marks) for table in made]
+
+
+def _with_remarks(table: Table, flags: Mapping[str, str], marks: Mapping[str, tuple[str, ...]]) -> Table:
+    """A table with further flags and marks; rows that get a flag follow the others."""
+    rows = [
+        replace(
+            row,
+            flag="; ".join(filter(None, [row.flag, flags.get(row.label)])),
+            marks=(*row.marks, *marks.get(row.label, ())),
+        )
+        for row in sorted(table.rows, key=lambda row: row.label in flags)
+    ]
+    return replace(table, rows=tuple(rows))
+
+
 def group_columns(keys: Iterable[str], taken: Collection[str]) -> dict[str, str]:
     """Column of each group key: the key, with "group_" before a key that is the name of another column in `taken`."""
     keys, columns = list(keys), {}
@@ -256,26 +332,33 @@ def group_columns(keys: Iterable[str], taken: Collection[str]) -> dict[str, str]
     return columns
 
 
-def with_motion(tables: Sequence[Table], subjects: Mapping[str, Mapping[str, Any]]) -> list[Table]:
-    """Say below the headline table what is known of each model's unit of motion, references only where calibrated."""
+def with_motion(tables: Sequence[Table], models: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """Say below the headline table what is known of each model's unit of motion, baselines only where calibrated."""
     told: dict[str, list[str]] = {}
-    for label, facts in subjects.items():
-        if "motion" in facts and (facts["kind"] == "subject" or facts["motion"] == "calibrated"):
+    for label, facts in models.items():
+        if "motion" in facts and (facts["kind"] == "model" or facts["motion"] == "calibrated"):
             told.setdefault(facts["motion"], []).append(label)
-    if not tables or not told:
-        return list(tables)
     each = "; ".join(f"{word} of {', '.join(told[word])}" for word in sorted(told))
-    note = f"Unit of motion: {each}."
-    return with_notes(tables, [note])
+    return with_notes(tables, [f"Unit of motion: {each}."] if told else [])
 
 
 def read_scores(folder: RunFolder, suite: Suite, known: Iterable[Score] | None = None) -> list[Score]:
-    """The scores of a run, each with its cluster, also where the run is older than clusters."""
-    scores = (score for _, score in folder.scores()) if known is None else known
+    """The scores of a run, each with its cluster, also where the run is older than clusters. Arms are left out."""
+    scores = main_scores((score for _, score in folder.scores()) if known is None else known)
     return [
         score if score.cluster else replace(score, cluster=suite.cluster_of(score.task, score.group))
         for score in scores
     ]
+
+
+def main_scores(scores: Iterable[Score]) -> Iterator[Score]:
+    """Scores of the suite's own tasks, without those of the arms of the decoy test."""
+    return (score for score in scores if not arm_of(score.task))
+
+
+def arm_scores(scores: Iterable[Score]) -> Iterator[Score]:
+    """Scores of the arms of the decoy test."""
+    return (score for score in scores if arm_of(score.task))
 
 
 def is_older_than_clusters(folder: RunFolder) -> bool:
@@ -284,11 +367,15 @@ def is_older_than_clusters(folder: RunFolder) -> bool:
     return first is not None and not first[1].cluster
 
 
-def read_current_lines(folder: RunFolder) -> dict[str, dict[str, Any] | None]:
-    """Journal line of every task of the run that run.json describes. None for a task that is not done."""
-    journal = read_journal(folder.journal_path)
+def read_current_lines(folder: RunFolder, *, arms: bool = False) -> dict[str, dict[str, Any] | None]:
+    """Journal line of every task of the run that run.json describes. None for a task that is not done.
+
+    Args:
+        arms: Whether the arms of the decoy test are taken, too.
+    """
+    journal, facts = read_journal(folder.journal_path), folder.facts()
     lines = {}
-    for task, key in folder.facts()["task_keys"].items():
+    for task, key in (facts["task_keys"] | (facts.get("decoy_keys", {}) if arms else {})).items():
         line = journal.get(task)
         lines[task] = line if line is not None and line["key"] == key else None
     return lines
@@ -317,14 +404,15 @@ def with_notes(tables: Sequence[Table], notes: Sequence[str]) -> list[Table]:
 
 def list_bridges(folder: RunFolder, lines: Mapping[str, Mapping[str, Any] | None]) -> list[Mapping[str, Any]]:
     """The facts of the rate bridges of a run, one for each record that has one."""
-    if folder.facts()["subject"]["identity"].get("fps") is None:
+    if folder.facts()["model"]["identity"].get("fps") is None:
         return []
-    found = []
+    found: list[Mapping[str, Any]] = []
     for task, line in lines.items():
         if line is not None and line["status"] == "done":
             with suppress(RunError):
-                found.append(record_entry(folder.record(task))["facts"].get("bridge"))
-    return [one for one in found if one is not None]
+                if (bridge := record_entry(folder.record(task))["facts"].get("bridge")) is not None:
+                    found.append({**bridge, "task": task})
+    return found
 
 
 def told_notes(told: Mapping[str, Sequence[int]]) -> list[str]:
@@ -346,6 +434,23 @@ def list_speeds(lines: Mapping[str, Mapping[str, Any] | None]) -> list[Mapping[s
     return [line.get("speed") for line in lines.values() if line is not None and line["status"] == "done"]
 
 
+def list_endings(lines: Mapping[str, Mapping[str, Any] | None]) -> list[TaskEnding]:
+    """How each task of a run ended."""
+    ends = {task: task_ending(line) for task, line in lines.items()}
+    return [
+        TaskEnding(
+            task,
+            end,
+            _ENDINGS.get(end) or (lines[task] or {}).get("error") or "",
+            (lines[task] or {}).get("stage") == PLANNING,
+        )
+        for task, end in ends.items()
+    ]
+
+
+_ENDINGS = {"left": "not run yet", "unscored": "asked, not scored yet; worldgauge score does it"}
+
+
 def task_ending(line: Mapping[str, Any] | None) -> str:
     """How a task ended: "scored", "skipped", "failed", "unscored", or "left" where it has no journal line."""
     if line is None:
@@ -356,20 +461,33 @@ def task_ending(line: Mapping[str, Any] | None) -> str:
 
 
 def find_runs(directories: Iterable[Path]) -> list[RunFolder]:
-    """Find run folders."""
+    """Find run folders, at any depth. Earlier runs of a model count only when they are named."""
     found: dict[Path, RunFolder] = {}
     for directory in directories:
-        below = sorted(path.parent for path in directory.glob("*/run.json"))
-        is_run = (directory / "run.json").exists()
-        inner = [directory] if is_run else [path for path in below if not RunFolder(path).is_earlier]
+        inner = list(_runs_below(directory, set()))
         if not inner:
             raise RunError(f"{directory}: neither a run folder (no run.json) nor a folder of run folders")
         found.update({path.resolve(): RunFolder(path) for path in inner})
     return list(found.values())
 
 
+def _runs_below(directory: Path, seen: set[Path]) -> Iterator[Path]:
+    """A run folder itself, or those in a folder. Hidden folders are of unfinished work."""
+    if (directory / "run.json").exists():
+        yield directory
+        return
+    seen.add(directory.resolve())
+    try:
+        paths = sorted(directory.iterdir())
+    except OSError:
+        paths = []
+    for path in paths:
+        if path.is_dir() and not path.name.startswith(".") and path.resolve() not in seen:
+            yield from (run for run in _runs_below(path, seen) if run != path or not RunFolder(run).is_earlier)
+
+
 def export(runs: Sequence[Path], out: Path) -> list[Path]:
-    """Write one result file per run, named after the subject."""
+    """Write one result file per run, named after the model."""
     folders = find_runs(runs)
     if not folders:
         raise UsageError("an export needs at least one run folder")
@@ -383,6 +501,11 @@ def export(runs: Sequence[Path], out: Path) -> list[Path]:
         scores = [score for _, score in folder.scores()]
         path = Path(out) / f"result_{folder.directory.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
+        if not isinstance(suite, SubmittedSuite):
+            raise UsageError(
+                f"suite '{suite.name}' has no result format of its own; export its scores with --to csv, parquet, "
+                "eee, hf or inspect"
+            )
         suite.export(scores, list_failures(folder, read_current_lines(folder)), path)
         written.append(path)
     return written

@@ -15,6 +15,7 @@ from worldgauge.core.agent import AgentSpec
 from worldgauge.core.errors import RunError
 from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import ModelSpec
+from worldgauge.core.registry import first_suite_name
 from worldgauge.engine.collection import counted
 from worldgauge.engine.store import SCHEMA, Journal, RunFolder, read_journal, record_key, scores_key
 from worldgauge.engine.suite.base import Suite
@@ -28,29 +29,31 @@ from worldgauge.perception import estimators
 
 LIVE = "live:"
 """Beginning of the source of a live object that states no digest."""
+SHIPPED = "shipped"
+"""Key of a journal line whose scores ship with worldgauge, and of run.json for the number of such tasks."""
 
 
-def task_key(suite: Suite, task: Task, subject: Mapping[str, Any], seed: int) -> str:
+def task_key(suite: Suite, task: Task, model: Mapping[str, Any], seed: int) -> str:
     """Digest of everything that a record depends on."""
-    return RunKeys(suite, subject, seed).of_record(task.id, task.fingerprint)
+    return RunKeys(suite, model, seed).of_record(task.id, task.fingerprint)
 
 
 class RunKeys:
     """Identities of the records and scores of a run. What all tasks share is looked up once.
 
     Args:
-        subject: Identity of the subject, from `subject_identity`.
+        model: Identity of the model, from `model_identity`.
     """
 
-    def __init__(self, suite: Suite, subject: Mapping[str, Any], seed: int) -> None:
+    def __init__(self, suite: Suite, model: Mapping[str, Any], seed: int) -> None:
         reading = scoring_settings(suite) | choosing_settings(suite)
-        if subject.get("fps") is None:
+        if model.get("fps") is None:
             reading |= rate_settings(suite)
         self._record = {
             "schema": SCHEMA,
-            "suite": f"{suite.name}@{suite.version}",
+            "suite": f"{first_suite_name(suite.name)}@{suite.version}",
             "settings": _in_force(suite, reading),
-            "subject": subject,
+            "subject": model,
             "seed": seed,
         }
         other = choosing_settings(suite) | rate_settings(suite)
@@ -65,9 +68,9 @@ class RunKeys:
         return _digest({**self._scores, "record": key})
 
 
-def keys_of(suite: Suite, tasks: Sequence[Task], subject: Mapping[str, Any], seed: int) -> frozenset[str]:
+def keys_of(suite: Suite, tasks: Sequence[Task], model: Mapping[str, Any], seed: int) -> frozenset[str]:
     """Digests of everything that the records of all tasks depend on, see `RunKeys.of_record`."""
-    keys = RunKeys(suite, subject, seed)
+    keys = RunKeys(suite, model, seed)
     return frozenset(keys.of_record(task.id, task.fingerprint) for task in tasks)
 
 
@@ -76,7 +79,7 @@ def score_key(suite: Suite, key: str) -> str:
     return RunKeys(suite, {}, 0).of_scores(key)
 
 
-def subject_identity(spec: ModelSpec | AgentSpec, source: str, content: str = "") -> dict[str, Any]:
+def model_identity(spec: ModelSpec | AgentSpec, source: str, content: str = "") -> dict[str, Any]:
     """Everything that the output of a model or an agent depends on, plain JSON values.
 
     `source` is a registered name, or a class with the fingerprint of its code. `content` is that fingerprint if another
@@ -148,7 +151,7 @@ class PlannedTask:
     """One task of a run, and what is left to do for it.
 
     Attributes:
-        todo: "ask" the subject (and score), only "score", note a "skip", or "nothing".
+        todo: "ask" the model (and score), only "score", note a "skip", or "nothing".
         line: Its last journal line, where that is still valid.
     """
 
@@ -221,7 +224,7 @@ def _describe_difference(folder: RunFolder, new: Mapping[str, Any]) -> str:
         old = folder.facts()
     except RunError:
         return "its run.json cannot be read"
-    before, after = old["subject"]["identity"], new["subject"]["identity"]
+    before, after = old["model"]["identity"], new["model"]["identity"]
     code = {"source", "content"}
     changed = sorted(name for name in {*before, *after} - code if before.get(name) != after.get(name))
     settings = {*old["settings"], *new["settings"]}
@@ -240,7 +243,7 @@ def _describe_difference(folder: RunFolder, new: Mapping[str, Any]) -> str:
 
 def _is_of(place: Path, name: str) -> bool:
     with suppress(RunError):
-        return bool(RunFolder(place).facts()["subject"]["name"] == name)
+        return bool(RunFolder(place).facts()["model"]["name"] == name)
     return False
 
 
@@ -253,7 +256,7 @@ def _count_answers(directory: Path, keys: Collection[str]) -> tuple[int, int]:
 def plan_tasks(
     suite: Suite,
     tasks: Sequence[Task],
-    subject: Mapping[str, Any],
+    model: Mapping[str, Any],
     seed: int,
     folder: RunFolder,
     journal: Mapping[str, Mapping[str, Any]],
@@ -263,7 +266,7 @@ def plan_tasks(
 ) -> list[PlannedTask]:
     """Decide what is left to do for each task."""
     items = []
-    keys = RunKeys(suite, subject, seed)
+    keys = RunKeys(suite, model, seed)
     for task in tasks:
         key = keys.of_record(task.id, task.fingerprint)
         scored = keys.of_scores(key)
@@ -271,6 +274,8 @@ def plan_tasks(
         if line is not None and line["key"] != key:
             line = None
         todo = _choose_action(task, key, scored, folder, line, scoring, retry_failed)
+        if todo == "score" and line is not None and line.get(SHIPPED):
+            todo = "ask"  # its video was never here
         items.append(PlannedTask(task, key, scored, todo, line))
     return items
 

@@ -1,4 +1,4 @@
-"""Run a suite: plan what is left, ask the subjects, keep the records and score them. A stopped run can be continued.
+"""Run a suite: plan what is left, ask the models, keep the records and score them. A stopped run can be continued.
 
 run("loopnav", model="drift?step_m=0.02", data=Path("data"), out=Path("runs/x"), workers=4)
 """
@@ -6,6 +6,7 @@ run("loopnav", model="drift?step_m=0.02", data=Path("data"), out=Path("runs/x"),
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -14,11 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.agent import Agent
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import RunError, UsageError
+from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import Needs, WorldModel
-from worldgauge.core.paired import Power, power_of
-from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite, suite_name
-from worldgauge.engine.result import RunResult, find_runs, matched_references
+from worldgauge.core.paired_tests import Power, power_of
+from worldgauge.engine.floor_cache import FloorCache
+from worldgauge.engine.model_entries import (
+    ModelEntry,
+    find_factory,
+    find_served,
+    live_entry,
+    resolve_cached,
+    resolve_entries,
+    run_label,
+)
+from worldgauge.engine.model_run import EXECUTE_TASK, PROCESSOR, ModelRun, RunStep, RunWatcher, outcome_of_job
+from worldgauge.engine.open_suite import clusters_of, list_arms, list_tasks, open_suite, suite_name, tasks_of_run
+from worldgauge.engine.result import RunResult, find_runs, matched_baselines
 from worldgauge.engine.resume import (
     LIVE,
     PlannedTask,
@@ -29,20 +42,13 @@ from worldgauge.engine.resume import (
     scoring_settings,
     settle_folder,
 )
-from worldgauge.engine.run_manifest import describe_run, describe_subject, installed_versions
+from worldgauge.engine.run_manifest import describe_model, describe_run, installed_versions
+from worldgauge.engine.sets import membership
+from worldgauge.engine.shipped_scores import find_shipped, shipped_part
 from worldgauge.engine.store import RunFolder, check_file_slugs, read_journal
-from worldgauge.engine.subject_run import EXECUTE_TASK, PROCESSOR, RunStep, RunWatcher, SubjectRun, outcome_of_job
-from worldgauge.engine.subjects import (
-    SubjectEntry,
-    find_factory,
-    find_served,
-    live_entry,
-    resolve_cached,
-    resolve_entries,
-    run_label,
-)
-from worldgauge.engine.suite.base import SubjectKind, Suite
+from worldgauge.engine.suite.base import ActedSuite, AnswererKind, Suite, acted_by
 from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.decoy import arms_for, cost_of, is_tested
 from worldgauge.engine.suite.scores import pairs_with_models
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
 from worldgauge.engine.workers.site import Site, cores_here, open_site
@@ -73,12 +79,12 @@ def worker_groups(
     workers: int,
     gpus: float | None,
     stack: ExitStack,
-    kind: SubjectKind = "model",
-) -> tuple[list[SubjectEntry], list[WorkerGroup]]:
+    kind: AnswererKind = "model",
+) -> tuple[list[ModelEntry], list[WorkerGroup]]:
     """The entries of models in their order, and the groups of workers in which they run. `stack` ends the pools."""
     plain = stack.enter_context(site.pool(workers))
     needs = _declared_by(models, plain, gpus, kind)
-    entries: dict[int, SubjectEntry] = {}
+    entries: dict[int, ModelEntry] = {}
     made = []
     groups = list(dict.fromkeys(needs)) or [Needs()]
     # Where there are several, one group after another has the machine: workers end, and start when it is their turn.
@@ -98,7 +104,7 @@ def worker_groups(
     return ordered, made
 
 
-def entries_here(models: Sequence[AnyModel], stack: ExitStack, kind: SubjectKind = "model") -> list[SubjectEntry]:
+def entries_here(models: Sequence[AnyModel], stack: ExitStack, kind: AnswererKind = "model") -> list[ModelEntry]:
     """The entries of models that all run in this process. `stack` ends served models that are made here."""
     entries = []
     for one in models:
@@ -110,7 +116,7 @@ def entries_here(models: Sequence[AnyModel], stack: ExitStack, kind: SubjectKind
     return entries
 
 
-def declared_needs_job(*, text: str, kind: SubjectKind, progress: Progress) -> dict[str, Any]:
+def declared_needs_job(*, text: str, kind: AnswererKind, progress: Progress) -> dict[str, Any]:
     """Job of the pool: the needs that a model declares, plain JSON values.
 
     A command has to be started for that. Of all others only the module is imported, and the model is not made.
@@ -120,12 +126,12 @@ def declared_needs_job(*, text: str, kind: SubjectKind, progress: Progress) -> d
     return asdict(Needs.of(made))
 
 
-def _called(model: AnyModel, kind: SubjectKind = "model") -> str:
+def _called(model: AnyModel, kind: AnswererKind = "model") -> str:
     """A model in a message."""
     return f"{kind} '{model.text if isinstance(model, ModelAddress) else model}'"
 
 
-def _declared_by(models: Sequence[AnyModel], pool: Pool, gpus: float | None, kind: SubjectKind) -> list[Needs]:
+def _declared_by(models: Sequence[AnyModel], pool: Pool, gpus: float | None, kind: AnswererKind) -> list[Needs]:
     """Needs of each model. Live models, which are loaded already, and those behind http: get the default.
 
     With `gpus` given a command is not asked, since it may fail to start where it sees no GPU.
@@ -146,6 +152,11 @@ def _declared_by(models: Sequence[AnyModel], pool: Pool, gpus: float | None, kin
     ]
 
 
+def fingerprint(identity: Mapping[str, Any]) -> str:
+    """Digest of everything that a model's output depends on."""
+    return digest_of(dumps(identity))
+
+
 def checked_needs(needs: Needs, who: str, gpus: float | None) -> Needs:
     """Needs with `gpus` GPUs, if given. Raises UsageError for fewer than none, or more than one and a part."""
     needs = needs if gpus is None else replace(needs, gpus=gpus)
@@ -154,14 +165,14 @@ def checked_needs(needs: Needs, who: str, gpus: float | None) -> Needs:
     return needs
 
 
-def _check_labels(entries: Sequence[SubjectEntry]) -> None:
+def _check_labels(entries: Sequence[ModelEntry]) -> None:
     try:
         check_file_slugs(entry.label for entry in entries)
     except UsageError as error:
         raise UsageError(f"two models have the same label: {error}; rename one in its ModelSpec") from None
 
 
-SubjectLike = str | WorldModel | Agent
+ModelLike = str | WorldModel | Agent
 DEADLINE_S = 1800.0
 """Seconds without a frame after which a model is considered hung."""
 
@@ -172,7 +183,7 @@ class RunRequest:
 
     suite: str
     _: KW_ONLY
-    models: tuple[SubjectLike, ...] = ()
+    models: tuple[ModelLike, ...] = ()
     data: Path
     out: Path
     workers: int = 1
@@ -180,14 +191,17 @@ class RunRequest:
     gpus_per_worker: float | None = None
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
-    limit: int | None = None
+    limit: int | str | None = None
+    step: int | None = None
     deadline_s: float | None = DEADLINE_S
     retry_failed: bool = True
     fresh: bool = False
     scoring: bool = True
     score_device: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    matched_references: bool = False
+    matched_baselines: bool = False
+    stand_in: str | None = None  # one of `models`, which takes the part of the user's
+    fingerprints: Mapping[str, str] = field(default_factory=dict)  # `fingerprint` by label that models must have
 
 
 @dataclass(frozen=True)
@@ -196,18 +210,20 @@ class RunPlan:
 
     Attributes:
         power: What the tests of all planned models together can find.
+        cached: Number of tasks to run whose scores would be copied: they ship with worldgauge, or are in the cache.
     """
 
     label: str
     directory: Path
     items: tuple[PlannedTask, ...]
     power: Power
+    cached: int = 0
 
 
 def run(
     suite: str,
     *,
-    model: SubjectLike | Sequence[SubjectLike],
+    model: ModelLike | Sequence[ModelLike],
     data: str | os.PathLike[str],
     out: Path | str | None = None,
     workers: int = 1,
@@ -215,14 +231,15 @@ def run(
     gpus_per_worker: float | None = None,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
-    limit: int | None = None,
+    limit: int | str | None = None,
+    step: int | None = None,
     deadline_s: float | None = DEADLINE_S,
     retry_failed: bool = True,
     fresh: bool = False,
     scoring: bool = True,
     score_device: str | None = None,
     labels: Mapping[str, str] | None = None,
-    matched_references: bool = False,
+    matched_baselines: bool = False,
     progress: RunWatcher | None = None,
 ) -> RunResult:
     """Run one or several models on all tasks of a suite, and score what they generate.
@@ -238,7 +255,7 @@ def run(
         model: A model or agent, or several: live objects, or text such as "drift?step_m=0.02" or "./wm.py:MyModel".
             Models that are named by text run in `workers` processes. A live object runs in this process, one task
             after another.
-        data: Folder of the data set, or what `collect` returned.
+        data: Folder of the data set, what `collect` returned, or the name of a benchmark set. That is made if missing.
         out: Folder of the run folders. Default: runs/<suite>. The output of workers goes to its folder `logs`.
         workers: Largest number of processes.
         on: Where the workers run: "local" (this machine), "ray" or "ray://host:port" (a cluster whose nodes all see
@@ -248,7 +265,8 @@ def run(
             its needs.
         seed: Seed of the whole run. The seed of each task is derived from it.
         settings: Settings of the suite, plain values.
-        limit: Number of first tasks to run. None for all.
+        limit: Number of tasks to run, or a share such as "10%", spread over clusters. None for all.
+        step: Training step of the models, for curves over steps. It ends their labels, and no result depends on it.
         deadline_s: Seconds without a frame, after loading, before a worker is killed. None for no limit. A live object
             is only stopped between two chunks.
         retry_failed: Whether failed tasks are tried again.
@@ -257,7 +275,7 @@ def run(
         score_device: Where pixel metrics are computed: "cuda" for a GPU, which the workers share, or "cuda:1". Default:
             the CPU. Scores agree to 1e-5 and are not computed again for another device.
         labels: Label by text of a model. Default: its name with its settings.
-        matched_references: Whether ground truth also runs, at the rate of each model whose rate no recording has
+        matched_baselines: Whether ground truth also runs, at the rate of each model whose rate no recording has
             ("truth?fps=16") and at the size of each trained network ("coarse?width=64&height=36"). Tables then show
             what rate and size alone cost.
         progress: Called with every `RunStep`. By default only its notes are printed, on stderr.
@@ -283,13 +301,14 @@ def run(
         seed=seed,
         settings=settings or {},
         limit=limit,
+        step=step,
         deadline_s=deadline_s,
         retry_failed=retry_failed,
         fresh=fresh,
         scoring=scoring,
         score_device=score_device,
         labels=labels or {},
-        matched_references=matched_references,
+        matched_baselines=matched_baselines,
     )
     return execute(request, progress)
 
@@ -301,22 +320,33 @@ def execute(request: RunRequest, progress: RunWatcher | None = None) -> RunResul
     with ExitStack() as stack:
         opened = _Opened.of(request, stack)
         suite, tasks = opened.suite, opened.tasks
-        stack.callback(suite.close)
-        subject_runs = []
+        if isinstance(suite, ActedSuite):
+            stack.callback(suite.close)
+        model_runs = []
         for entry in opened.entries:
+            arms = opened.arms_of(entry)
             facts = describe_run(suite, tasks, entry, seed=request.seed, data=data, limit=request.limit)
+            if request.step is not None and facts["model"]["kind"] == "model":
+                facts["step"] = request.step
             keys = keys_of(suite, tasks, entry.identity, request.seed)
             notes = settle_folder(out / entry.label, keys, facts, fresh=_why_fresh(entry, request.fresh))
-            subject_run = SubjectRun(suite, tasks, entry, RunFolder(out / entry.label), request.seed, stack)
-            subject_run.start(
+            model_run = ModelRun(suite, [*tasks, *arms], entry, RunFolder(out / entry.label), request.seed, stack)
+            model_run.cache = _cache_of(request, suite, entry)
+            model_run.shipped = shipped_part(facts) if request.scoring and not request.fresh else None
+            model_run.start(
                 facts, scoring=request.scoring, retry_failed=request.retry_failed, device=opened.score_device
             )
-            subject_run.notes[:0] = notes
-            subject_runs.append(subject_run)
-        subject_runs[0].notes.append(str(opened.power))
-        turns = [(group.pool, [subject_runs[number] for number in group.members]) for group in opened.groups]
-        _perform(subject_runs, turns, request.deadline_s, progress, "--fresh regenerates")
-    return RunResult([subject_run.folder for subject_run in subject_runs], suite)
+            model_run.notes[:0] = notes
+            model_runs.append(model_run)
+        model_runs[0].notes.append(str(opened.power))
+        if copied := [one for one in model_runs if one.copied]:
+            what = ", ".join(f"{one.entry.label} ({one.copied})" for one in copied)
+            model_runs[0].notes.append(f"Copied, not computed, by tasks: {what}. --fresh computes them.")
+        if any(is_tested(suite, entry.identity) for entry in opened.entries):
+            model_runs[0].notes.append(cost_of(opened.arms))
+        turns = [(group.pool, [model_runs[number] for number in group.members]) for group in opened.groups]
+        _perform(model_runs, turns, request.deadline_s, progress, "--fresh regenerates")
+    return RunResult([model_run.folder for model_run in model_runs], suite)
 
 
 def dry_run(request: RunRequest) -> list[RunPlan]:
@@ -331,7 +361,7 @@ def dry_run(request: RunRequest) -> list[RunPlan]:
         journal = {} if _why_fresh(entry, request.fresh) else read_journal(folder.journal_path)
         items = plan_tasks(
             suite,
-            tasks,
+            [*tasks, *opened.arms_of(entry)],
             entry.identity,
             request.seed,
             folder,
@@ -339,7 +369,14 @@ def dry_run(request: RunRequest) -> list[RunPlan]:
             scoring=request.scoring,
             retry_failed=request.retry_failed,
         )
-        plans.append(RunPlan(entry.label, directory, tuple(items), opened.power))
+        cache = _cache_of(request, suite, entry)
+        part = shipped_part({"suite": suite.name, "set": membership(suite.name, tasks)})
+        known = [
+            (part is not None and find_shipped(part, item) is not None) or (cache is not None and cache.holds(item))
+            for item in items
+            if item.todo == "ask" and request.scoring and not request.fresh
+        ]
+        plans.append(RunPlan(entry.label, directory, tuple(items), opened.power, sum(known)))
     return plans
 
 
@@ -349,20 +386,21 @@ class _Opened:
 
     suite: Suite
     tasks: list[Task]
-    entries: list[SubjectEntry]
+    entries: list[ModelEntry]
     groups: list[WorkerGroup]
     score_device: str | None
+    arms: list[Task]
 
     @classmethod
     def of(cls, request: RunRequest, stack: ExitStack, *, dry: bool = False) -> _Opened:
         """Open everything that can be wrong with a request. `stack` ends the workers. Nothing is written if `dry`."""
         device = _checked_device(request.score_device, request.on)
         suite, workers = open_suite(request.suite, request.settings), 1 if dry else request.workers
-        acted = suite.acted_by("") is not None
+        acted = acted_by(suite, "") is not None
         if acted and (workers != 1 or request.on not in (None, "local")):
             raise UsageError("a person acts on this machine, in one task at a time: leave out --workers and --on")
         tasks = list_tasks(suite, request.data, request.limit)
-        kind = suite.subject_kind
+        kind = suite.answerer_kind
         models = [ModelAddress.parse(one, kind) if isinstance(one, str) else one for one in request.models]
         logs, shared = (None, ()) if dry else (request.out / "logs", (request.out,))
         site = stack.enter_context(open_site(request.on, logs=logs, shared=shared, data=[request.data], device=device))
@@ -371,20 +409,33 @@ class _Opened:
             entries = entries_here(models, stack, kind)
         else:
             entries, groups = worker_groups(models, site, workers, request.gpus_per_worker, stack, kind)
-        # A person would have to act with each matched reference, too.
-        wanted = request.matched_references and not acted
-        if matched := matched_references(suite, tasks, [one.identity for one in entries]) if wanted else ():
+        # A person would have to act with each matched baseline, too.
+        wanted = request.matched_baselines and not acted
+        if matched := matched_baselines(suite, tasks, [one.identity for one in entries]) if wanted else ():
             more, pools = worker_groups([*map(ModelAddress.parse, matched)], site, workers, None, stack)
             groups += [WorkerGroup(one.pool, tuple(len(entries) + at for at in one.members)) for one in pools]
             entries += more
         labels = {ModelAddress.parse(text, kind).text: label for text, label in request.labels.items()}
         entries = [_relabel(suite, one, labels) for one in entries]
-        return cls(suite, tasks, entries, groups, device)
+        if request.step is not None:
+            entries = [_at_step(suite, one, request.step) for one in entries]
+        if request.stand_in is not None:
+            chosen = ModelAddress.parse(request.stand_in, kind).text
+            entries = [replace(one, stands_in=one.text == chosen) for one in entries]
+        for one in entries:
+            if request.fingerprints.get(one.label, fingerprint(one.identity)) != fingerprint(one.identity):
+                raise RunError(f"the weights or the code of '{one.label}' changed since its check: give another --out")
+        tested = any(is_tested(suite, one.identity) for one in entries)
+        return cls(suite, tasks, entries, groups, device, list_arms(suite, request.data, tasks) if tested else [])
+
+    def arms_of(self, entry: ModelEntry) -> list[Task]:
+        """The arms of the decoy test that a model runs."""
+        return arms_for(self.suite, entry.identity, self.arms)
 
     @property
     def power(self) -> Power:
         """What the tests of a table over all tasks can find."""
-        kinds = [describe_subject(self.suite, entry)["kind"] for entry in self.entries]
+        kinds = [describe_model(self.suite, entry)["kind"] for entry in self.entries]
         return power_of(clusters_of(self.suite, self.tasks), len(pairs_with_models(kinds)))
 
 
@@ -400,7 +451,7 @@ def score(
     deadline_s: float | None = DEADLINE_S,
     progress: RunWatcher | None = None,
 ) -> RunResult:
-    """Score the records of run folders, again where that is necessary. The subjects do not run.
+    """Score the records of run folders, again where that is necessary. The models do not run.
 
     Scores are kept where settings and metric versions are unchanged.
     """
@@ -415,15 +466,16 @@ def score(
     sources = [Path(folder.facts()["source"] if data is None else data).resolve() for folder in folders]
     with ExitStack() as stack:
         site = stack.enter_context(open_site(on, logs=places[0] / "logs", shared=places, data=sources, device=device))
-        subject_runs = []
+        model_runs = []
         for folder, source in zip(folders, sources, strict=True):
             facts = folder.facts()
             suite = _reopen_suite(facts, settings or {})
-            tasks = list_tasks(suite, source, facts["limit"])
-            subject = facts["subject"]
-            entry = SubjectEntry(subject["name"], subject["identity"])
-            subject_run = SubjectRun(suite, tasks, entry, folder, facts["seed"], stack)
-            subject_run.start(
+            tasks = tasks_of_run(suite, source, facts["task_keys"])
+            tasks += list_arms(suite, source, tasks) if facts.get("decoy_keys") else []
+            model = facts["model"]
+            entry = ModelEntry(model["name"], model["identity"])
+            model_run = ModelRun(suite, tasks, entry, folder, facts["seed"], stack)
+            model_run.start(
                 {
                     **facts,
                     "settings": dict(suite.settings),
@@ -434,11 +486,11 @@ def score(
                 asking=False,
                 device=device,
             )
-            subject_runs.append(subject_run)
+            model_runs.append(model_run)
         needs = checked_needs(Needs(), "scoring", gpus_per_worker)
         pool = stack.enter_context(site.pool(workers, needs, "scoring"))
-        _perform(subject_runs, [(pool, subject_runs)], deadline_s, progress, "run --fresh regenerates")
-    return RunResult([subject_run.folder for subject_run in subject_runs], subject_runs[0].suite)
+        _perform(model_runs, [(pool, model_runs)], deadline_s, progress, "run --fresh regenerates")
+    return RunResult([model_run.folder for model_run in model_runs], model_runs[0].suite)
 
 
 def _checked_device(name: str | None, on: str | None) -> str | None:
@@ -467,42 +519,51 @@ def _reopen_suite(facts: Mapping[str, Any], changes: Mapping[str, Any]) -> Suite
     return open_suite(facts["suite"], {**asked, **changes})
 
 
-def _relabel(suite: Suite, entry: SubjectEntry, labels: Mapping[str, str]) -> SubjectEntry:
+def _relabel(suite: Suite, entry: ModelEntry, labels: Mapping[str, str]) -> ModelEntry:
     own = None if entry.text is None else labels.get(entry.text)
     label = entry.label if own is None else run_label(own)
-    person = suite.acted_by(label)
+    person = acted_by(suite, label)
     if person is None:
         return replace(entry, label=label)
-    # The reference `none` with a person is not that reference.
+    # The baseline `none` with a person is not that baseline.
     identity = {**entry.identity, "source": f"acted:{entry.identity['source']}"}
     return replace(entry, label=run_label(person), identity=identity)
 
 
+def _at_step(suite: Suite, entry: ModelEntry, step: int) -> ModelEntry:
+    """A checkpoint has its step in its label, so that each has a run folder."""
+    if describe_model(suite, entry)["kind"] != "model" or re.search(rf"(?<!\d){step}$", entry.label):
+        return entry
+    return replace(entry, label=run_label(f"{entry.label}-{step}"))
+
+
 def _perform(
-    subject_runs: Sequence[SubjectRun],
-    turns: Iterable[tuple[Pool, Sequence[SubjectRun]]],
+    model_runs: Sequence[ModelRun],
+    turns: Iterable[tuple[Pool, Sequence[ModelRun]]],
     deadline_s: float | None,
     watch: RunWatcher | None,
     hint: str,
 ) -> None:
     """Do everything that is left: in the workers of one pool after another, live models here. Then write the scores."""
     tell = watch or _print_note
-    for subject_run in subject_runs:
-        tell(subject_run.progress_step())
-        for note in subject_run.notes:
-            tell(replace(subject_run.progress_step(), note=note))
-    _prepare(subject_runs, tell)
+    for model_run in model_runs:
+        tell(model_run.progress_step())
+        for note in model_run.notes:
+            tell(replace(model_run.progress_step(), note=note))
+    _prepare(model_runs, tell)
     for pool, theirs in turns:
-        named = [subject_run for subject_run in theirs if subject_run.entry.model is None]
+        named = [model_run for model_run in theirs if model_run.entry.model is None]
         _perform_in_workers(named, pool, deadline_s, tell)
         pool.close()
-    for subject_run in subject_runs:
-        if subject_run.entry.model is not None:
-            _perform_live(subject_run, deadline_s, tell)
-        subject_run.derive_scores()
-    for subject_run in subject_runs:
-        if note := subject_run.reuse_note(hint):
-            tell(replace(subject_run.progress_step(), note=note))
+    for model_run in model_runs:
+        if model_run.entry.model is not None:
+            threads = min(MOST_THREADS, cores_here())
+            for item in model_run.todo:
+                tell(model_run.perform_live(item, tell, deadline_s=deadline_s, threads=threads))
+        model_run.derive_scores()
+    for model_run in model_runs:
+        if note := model_run.reuse_note(hint):
+            tell(replace(model_run.progress_step(), note=note))
 
 
 def _print_note(step: RunStep) -> None:
@@ -510,7 +571,12 @@ def _print_note(step: RunStep) -> None:
         print(step.note, file=sys.stderr, flush=True)
 
 
-def _why_fresh(entry: SubjectEntry, fresh: bool) -> str:
+def _cache_of(request: RunRequest, suite: Suite, entry: ModelEntry) -> FloorCache | None:
+    """The cache of floor results that a model's run reads and fills; None where it has none."""
+    return FloorCache.of(suite, entry) if request.scoring and not request.fresh else None
+
+
+def _why_fresh(entry: ModelEntry, fresh: bool) -> str:
     """Why no answer is reused; empty where they are."""
     if fresh:
         return "all answers are generated again"
@@ -519,45 +585,38 @@ def _why_fresh(entry: SubjectEntry, fresh: bool) -> str:
     return ""
 
 
-def _prepare(subject_runs: Sequence[SubjectRun], tell: RunWatcher) -> None:
-    """Let the suite make what all workers need, if any subject is to be asked."""
-    tasks = [item.task for subject_run in subject_runs for item in subject_run.todo if item.todo == "ask"]
-    if tasks:
-        subject_runs[0].suite.prepare(
+def _prepare(model_runs: Sequence[ModelRun], tell: RunWatcher) -> None:
+    """Let the suite make what all workers need, if any model is to be asked."""
+    tasks = [item.task for model_run in model_runs for item in model_run.todo if item.todo == "ask"]
+    suite = model_runs[0].suite if tasks else None
+    if isinstance(suite, ActedSuite):
+        suite.prepare(
             tasks,
             lambda what, done, of: tell(
-                replace(subject_runs[0].progress_step(), task=what, frames=(done, of), preparing=True)
+                replace(model_runs[0].progress_step(), task=what, frames=(done, of), preparing=True)
             ),
         )
 
 
-def _perform_in_workers(
-    subject_runs: Sequence[SubjectRun], pool: Pool, deadline_s: float | None, tell: RunWatcher
-) -> None:
-    handed: dict[str, tuple[SubjectRun, PlannedTask, Path]] = {}
-    threads = min(MOST_THREADS, pool.cores_each(sum(len(subject_run.todo) for subject_run in subject_runs)))
+def _perform_in_workers(model_runs: Sequence[ModelRun], pool: Pool, deadline_s: float | None, tell: RunWatcher) -> None:
+    handed: dict[str, tuple[ModelRun, PlannedTask, Path]] = {}
+    threads = min(MOST_THREADS, pool.cores_each(sum(len(model_run.todo) for model_run in model_runs)))
 
     def jobs() -> Iterator[Job]:
-        for subject_run in subject_runs:
-            for item in subject_run.todo:
-                folder = subject_run.task_folder(item)
-                name = f"{subject_run.entry.label}/{item.task.id}"
-                handed[name] = (subject_run, item, folder)
-                arguments = subject_run.job_arguments(item, folder, threads) | {"deadline_s": deadline_s}
+        for model_run in model_runs:
+            for item in model_run.todo:
+                folder = model_run.task_folder(item)
+                name = f"{model_run.entry.label}/{item.task.id}"
+                handed[name] = (model_run, item, folder)
+                arguments = model_run.job_arguments(item, folder, threads) | {"deadline_s": deadline_s}
                 yield Job(name, EXECUTE_TASK, arguments, deadline_s, start_s=LOAD_DEADLINE_S)
 
     def frames(name: str, done: int, total: int) -> None:
-        subject_run, item, _ = handed[name]
-        tell(subject_run.progress_step(item, frames=(done, total)))
+        model_run, item, _ = handed[name]
+        tell(model_run.progress_step(item, frames=(done, total)))
 
     with closing(pool.run(jobs(), frames)) as results:
         for result in results:
-            subject_run, item, folder = handed.pop(result.id)
+            model_run, item, folder = handed.pop(result.id)
             outcome = outcome_of_job(result, folder)
-            tell(subject_run.finish_task(item, folder, outcome, result.seconds, result.lost))
-
-
-def _perform_live(subject_run: SubjectRun, deadline_s: float | None, tell: RunWatcher) -> None:
-    threads = min(MOST_THREADS, cores_here())
-    for item in subject_run.todo:
-        tell(subject_run.perform_live(item, tell, deadline_s=deadline_s, threads=threads))
+            tell(model_run.finish_task(item, folder, outcome, result.seconds, result.lost))

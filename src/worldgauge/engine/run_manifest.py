@@ -11,22 +11,25 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.model import PRIVILEGED
+from worldgauge.engine.model_entries import ModelEntry, is_built_in
 from worldgauge.engine.resume import metric_versions
 from worldgauge.engine.sets import membership
 from worldgauge.engine.store import SCHEMA
-from worldgauge.engine.subjects import SubjectEntry
-from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.base import Suite, acted_by
 from worldgauge.engine.suite.contract import Task
 from worldgauge.models.calibration import motion_word
+from worldgauge.serving.isolation import SANDBOX_VARIABLE
+from worldgauge_serve import is_local_host
 
 PACKAGES = ("worldgauge", "numpy", "numba", "av", "opencv-python-headless")
 
 
 def describe_run(
-    suite: Suite, tasks: Sequence[Task], entry: SubjectEntry, *, seed: int, data: Path, limit: int | None
+    suite: Suite, tasks: Sequence[Task], entry: ModelEntry, *, seed: int, data: Path, limit: int | str | None
 ) -> dict[str, Any]:
     """Facts of a run for run.json.
 
@@ -34,14 +37,14 @@ def describe_run(
     `score` adds "scored_with", the versions with which the scores were made, where it scores again.
     """
     seen = count_seen(suite, tasks, entry.trained_scenes)
-    named = membership(suite.name, tasks)
+    named = membership(suite.name, tasks, data=data)
     return {
         "schema": SCHEMA,
         "suite": suite.name,
         "suite_version": suite.version,
         "settings": dict(suite.settings),
         "metrics": metric_versions(suite),
-        "subject": describe_subject(suite, entry),
+        "model": describe_model(suite, entry),
         **({} if seen is None else {"trained_on": seen | {"unplaced_clips": entry.unplaced_clips}}),
         "seed": seed,
         "limit": limit,
@@ -75,22 +78,25 @@ def _scene_of(suite: Suite, task: Task) -> str | None:
     return None if world is None else world.scene
 
 
-def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
-    """Facts of the subject for run.json.
+def describe_model(suite: Suite, entry: ModelEntry) -> dict[str, Any]:
+    """Facts of the model for run.json.
 
-    "kind" is "reference" for the suite's references, for subjects that see hidden data, and where a person acts.
+    "kind" is "baseline" for the suite's baselines, for models that see hidden data, and where a person acts.
+    "unsandboxed" marks a model that is not built in and could read this machine, such as the data and the salt.
     "live" marks a Python object that no command line can name. "motion" says what is known of the unit of motion of a
     model that is driven by actions or poses: "calibrated", "declared" or "unknown".
     """
     identity = entry.identity
     control = identity.get("control", "words")
     motion = {} if control not in ("actions", "camera") else {"motion": _motion_of(identity)}
-    acted = suite.acted_by(entry.label) is not None
-    reference = acted or identity["source"] in suite.references or bool(PRIVILEGED & set(identity["inputs"]))
+    acted = acted_by(suite, entry.label) is not None
+    known = acted or identity["source"] in suite.baselines or bool(PRIVILEGED & set(identity["inputs"]))
     return {
         "name": entry.label,
-        "kind": "reference" if reference else "subject",
-        "model": entry.text or identity["source"],
+        "kind": "baseline" if known and not entry.stands_in else "model",
+        **({"stands_in": True} if entry.stands_in else {}),
+        **({"unsandboxed": True} if _could_read_this_machine(entry) else {}),
+        "address": entry.text or identity["source"],
         "live": entry.model is not None and entry.text is None,
         "inputs": identity["inputs"],
         "settings": identity["settings"],
@@ -98,6 +104,16 @@ def describe_subject(suite: Suite, entry: SubjectEntry) -> dict[str, Any]:
         **motion,
         "identity": identity,
     }
+
+
+def _could_read_this_machine(entry: ModelEntry) -> bool:
+    """Whether a model that is not built in runs here without a sandbox: in our processes, or as a command."""
+    text = entry.text or ""
+    if text.startswith("http"):
+        return is_local_host(urlsplit(text).hostname or "")
+    if is_built_in(entry.identity) and not text.startswith("recording"):
+        return False
+    return not text.startswith(("cmd:", "pipe:")) or os.environ.get(SANDBOX_VARIABLE, "") in ("", "0")
 
 
 def _motion_of(identity: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """A run on disk: strict JSON, files that are written whole, and the folder of one run.
 
-runs/x/<subject>/  run.json  journal.jsonl  records/<task>/{record.json, rollout.mp4, scores.json}  scores.jsonl
+runs/x/<model>/  run.json  journal.jsonl  records/<task>/{record.json, rollout.mp4, scores.json}  scores.jsonl
 """
 
 from __future__ import annotations
@@ -22,10 +22,15 @@ from pathlib import Path
 from types import NoneType, TracebackType
 from typing import Any, overload
 
-from worldgauge.core.errors import DataError, RunError, SubjectError, UsageError
+from worldgauge.core.errors import DataError, ModelError, RunError, UsageError
 from worldgauge.core.io import digest_of, dumps, loads, write_file
+from worldgauge.core.registry import current_suite
 from worldgauge.engine.suite.contract import Record, Score, Task
 
+FORMER_KEY = "subject"
+"""Former name of the key "model"."""
+FORMER_KINDS = {"subject": "model", "reference": "baseline"}
+"""Kinds of rows by their former names."""
 SCHEMA = 1
 """Version of the files written here; part of every task's identity."""
 
@@ -39,10 +44,10 @@ SCORES_END = "]}"
 """Last line of a file of scores."""
 _RUN: Mapping[str, Any] = {
     **dict.fromkeys(("suite", "source", "data_fingerprint"), str),
-    **dict.fromkeys(("settings", "subject", "task_keys"), dict),
+    **dict.fromkeys(("settings", "model", "task_keys"), dict),
     **dict.fromkeys(("seed", "suite_version"), int),
 }
-_SUBJECT: Mapping[str, Any] = {**dict.fromkeys(("name", "kind", "model"), str), "inputs": list, "identity": dict}
+_MODEL: Mapping[str, Any] = {**dict.fromkeys(("name", "kind", "address"), str), "inputs": list, "identity": dict}
 _IDENTITY: Mapping[str, Any] = {"source": str}
 _SCORE: Mapping[str, Any] = {
     **dict.fromkeys(("task", "metric", "unit", "better", "cluster"), (str,)),
@@ -52,17 +57,17 @@ _SCORE: Mapping[str, Any] = {
     "reason": (str, NoneType),
     "series": (list,),
 }
-"""Fields of run.json, of the subject in it and its identity, and of a score, with their types."""
+"""Fields of run.json, of the model in it and its identity, and of a score, with their types."""
 _NUMBER = r"-?\d++(?:\.\d++)?+(?:[eE][+-]?\d++)?+"
 _VALUE = rf'(?:{_NUMBER}|null|\{{"special": "(?:nan|\+inf|-inf)", "value": null\}})'
 _PAIR = rf"\[\d++, {_VALUE}\]"
 _PAIRS = re.compile(rf"\[(?:{_PAIR}(?:, {_PAIR})*+)?+\]")
-_SERIES, _AFTER = '"series": ', ', "subject": '
+_SERIES, _AFTER = '"series": ', re.compile(rf', "(?:{FORMER_KEY}|task)": ')
 _TEXT = r'"([^"\\\x00-\x1f]*+)"'
-_TAIL = re.compile(rf', "subject": {_TEXT}, "task": {_TEXT}, "unit": {_TEXT}, "value": ({_VALUE})\}}\s*+')
+_TAIL = re.compile(rf'(?:, "{FORMER_KEY}": {_TEXT})?+, "task": {_TEXT}, "unit": {_TEXT}, "value": ({_VALUE})\}}\s*+')
 """What follows the series in a line of scores.jsonl: the fields are sorted, so this can stand nowhere deeper."""
 _RECORD: Mapping[str, Any] = {
-    **dict.fromkeys(("key", "suite", "task", "fingerprint", "subject"), str),
+    **dict.fromkeys(("key", "suite", "task", "fingerprint", "model"), str),
     **dict.fromkeys(("sample", "group", "facts"), dict),
     "rollout": (str, NoneType),
 }
@@ -107,10 +112,11 @@ class RunFolder:
             raise RunError(f"{self.directory}: not a run folder (no run.json)") from None
         except (ValueError, OSError) as error:
             raise RunError(f"{self.facts_path}: cannot be read ({error}); run again to write it") from error
+        facts = _with_new_names(facts)
         if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
             raise RunError(f"{self.facts_path}: not of schema {SCHEMA}; it was made by another version of worldgauge")
-        for part, fields in (("", _RUN), ("subject", _SUBJECT), ("subject.identity", _IDENTITY)):
-            held = facts if not part else facts["subject"] if part == "subject" else facts["subject"]["identity"]
+        for part, fields in (("", _RUN), ("model", _MODEL), ("model.identity", _IDENTITY)):
+            held = facts if not part else facts["model"] if part == "model" else facts["model"]["identity"]
             for name, kind in fields.items():
                 if not isinstance(held.get(name), kind):
                     where = f"{part}.{name}" if part else name
@@ -124,7 +130,7 @@ class RunFolder:
         if not (dot and number.isdecimal() and (self.directory.parent / name / self.facts_path.name).exists()):
             return False
         try:
-            return bool(self.facts()["subject"]["name"] == name)
+            return bool(self.facts()["model"]["name"] == name)
         except RunError:
             return False
 
@@ -166,7 +172,7 @@ class RunFolder:
         atomic_write(self.scores_path, lines())
 
     def scores(self) -> Iterator[tuple[str, Score]]:
-        """Subject and score of every line of scores.jsonl."""
+        """Model and score of every line of scores.jsonl."""
         if not self.scores_path.exists():
             return
         with open(self.scores_path, "rb") as file:
@@ -179,6 +185,27 @@ class RunFolder:
                         f"write it again from the records: worldgauge score {self.directory}",
                         error.told,
                     ) from None
+
+
+def with_model_key(entry: Any) -> Any:
+    """The object, with the key "model" also if it was written under the former name."""
+    if isinstance(entry, dict) and FORMER_KEY in entry:
+        entry["model"] = entry.pop(FORMER_KEY)
+    return entry
+
+
+def _with_new_names(content: Any) -> Any:
+    """The content of run.json or record.json with the suite and the keys named as today."""
+    content = with_model_key(content)
+    if not isinstance(content, dict):
+        return content
+    if isinstance(content.get("suite"), str):
+        content["suite"] = current_suite(content["suite"])
+    about = content.get("model")
+    if isinstance(about, dict) and "address" not in about:
+        about["address"] = about.pop("model", None)
+        about["kind"] = FORMER_KINDS.get(str(about.get("kind")))
+    return content
 
 
 def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None = None, *, key: str = "") -> None:
@@ -195,7 +222,7 @@ def write_record(record: Record, folder: Path, error: Mapping[str, Any] | None =
                 "sample": task.sample,
                 "fingerprint": task.fingerprint,
                 "group": task.group,
-                "subject": record.subject,
+                "model": record.model,
                 "rollout": record.rollout,
                 "facts": record.facts,
                 "error": error,
@@ -210,7 +237,7 @@ def read_record(folder: Path, task: Task, key: str) -> Record:
     entry = record_entry(folder)
     if entry["task"] != task.id or entry["fingerprint"] != task.fingerprint or entry["key"] != key:
         raise RunError(f"{folder}: made of other data, settings or model than task '{task.id}' has now; run again")
-    return Record(task, entry["subject"], folder, entry["facts"], entry["rollout"])
+    return Record(task, entry["model"], folder, entry["facts"], entry["rollout"])
 
 
 def record_entry(folder: Path) -> dict[str, Any]:
@@ -228,6 +255,7 @@ def read_record_entry(data: bytes, folder: str) -> dict[str, Any]:
         entry: dict[str, Any] = loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise RunError(f"{folder}: no readable record ({error}); run again to make it") from error
+    entry = _with_new_names(entry)
     for name, kind in _RECORD.items():
         if not isinstance(entry, dict) or name not in entry or not isinstance(entry[name], kind):
             raise RunError(f"{folder}: record.json has no usable '{name}'; run again to make it")
@@ -245,9 +273,9 @@ def record_key(folder: Path) -> str | None:
     return key
 
 
-def write_scores(scores: Iterable[Score], subject: str, folder: Path, *, key: str = "") -> None:
+def write_scores(scores: Iterable[Score], model: str, folder: Path, *, key: str = "") -> None:
     """Write scores.json: a line with the key, then one score per line, sorted by metric name."""
-    lines = [dumps({**asdict(score), "subject": subject}) for score in sorted(scores, key=lambda s: s.metric)]
+    lines = [dumps({**asdict(score), "model": model}) for score in sorted(scores, key=lambda s: s.metric)]
     head = f'{{"key": {dumps(key)}, "scores": ['
     text = "\n".join([head, *(f"{line}," for line in lines[:-1]), *lines[-1:], SCORES_END, ""])
     atomic_write(folder / "scores.json", text)
@@ -333,10 +361,10 @@ class StoredSeries(Sequence[tuple[int, float | None]]):
 
 
 def read_score(line: bytes, number: int) -> tuple[str, Score]:
-    """Subject and score of a line of scores.jsonl."""
+    """Model and score of a line of scores.jsonl."""
     try:
         entry, series = _score_line(line.decode())
-        return str(entry.pop("subject")), score_from_json(entry, series)
+        return str(entry.pop("model")), score_from_json(entry, series)
     except (
         ValueError,
         LookupError,
@@ -354,25 +382,27 @@ def read_score(line: bytes, number: int) -> tuple[str, Score]:
 def _score_line(line: str) -> tuple[dict[str, Any], StoredSeries | None]:
     """The object of a line of scores.jsonl, and its series, unread, where the line is as `write_scores` writes it."""
     start = line.find(_SERIES)
-    stop = line.find(_AFTER, start)
+    after = _AFTER.search(line, max(0, start))
+    stop = len(line) if after is None else after.start()
     tail = _TAIL.fullmatch(line, stop) if line.startswith(", ", max(0, start - 2)) else None
     if tail is not None:
         text = line[start + len(_SERIES) : stop]
         if _PAIRS.fullmatch(text):
-            subject, task, unit, value = tail.groups()
+            former, task, unit, value = tail.groups()
             head = line[: start - 2] + "}"
             held = {
                 name: dict(one) if isinstance(one, dict) else one  # each score has its own
                 for name, one in (_read_head(head) if len(head) <= _SHORT else loads(head)).items()
             }
             known = float(value) if "." in value else loads(value)
-            return {**held, "subject": subject, "task": task, "unit": unit, "value": known}, StoredSeries(text)
-    return loads(line), None
+            model = {} if former is None else {"model": former}
+            return {**held, **model, "task": task, "unit": unit, "value": known}, StoredSeries(text)
+    return with_model_key(loads(line)), None
 
 
 @lru_cache(maxsize=4096)
 def _read_head(text: str) -> dict[str, Any]:
-    """What a line of scores tells before its series: mostly the same for all subjects, so a board reads it once."""
+    """What a line of scores tells before its series: mostly the same for all models, so a board reads it once."""
     found: dict[str, Any] = loads(text)
     return found
 
@@ -417,10 +447,10 @@ def check_file_slugs(names: Iterable[str]) -> None:
 def explain_full_disk(error: BaseException) -> str | None:
     """Message for an error that a full disk, a quota or a limit on file sizes has caused.
 
-    A full disk of a model is a failure of the model, so the cause of a SubjectError does not count.
+    A full disk of a model is a failure of the model, so the cause of a ModelError does not count.
     """
     link: BaseException | None = error
-    while link is not None and not isinstance(link, SubjectError):
+    while link is not None and not isinstance(link, ModelError):
         if isinstance(link, OSError) and link.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             text = " ".join(str(error).split())
             return text if text.endswith(MAKE_ROOM) else f"{text}; {MAKE_ROOM}"
@@ -494,9 +524,16 @@ class Journal:
             raise write_error(error, path) from error
         try:
             self._lock()
-            self._drop_torn_line()
+            data = self._content()
+            # A run that was killed may have left half a line.
+            whole = data.rfind(b"\n") + 1
+            if whole < len(data):
+                os.ftruncate(self._file.fileno(), whole)
+                os.fsync(self._file.fileno())
             _parse(path, self._content())
-            self._sign()
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            with suppress(OSError):  # only information: the lock itself decides
+                self._owner.write_text(f"process {os.getpid()} on {platform.node()} since {now}\n")
             if new:
                 sync_folder(path.parent)
         except BaseException:
@@ -558,12 +595,6 @@ class Journal:
                 "wait for it or choose another --out"
             ) from None
 
-    def _sign(self) -> None:
-        """Write down who holds the lock. This is only information; the lock itself decides."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        with suppress(OSError):
-            self._owner.write_text(f"process {os.getpid()} on {platform.node()} since {now}\n")
-
     def _of_owner(self) -> str:
         try:
             return f" ({self._owner.read_text()[:200].strip()})"
@@ -573,13 +604,6 @@ class Journal:
     def _content(self) -> bytes:
         self._file.seek(0)
         return self._file.read()
-
-    def _drop_torn_line(self) -> None:
-        data = self._content()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.ftruncate(self._file.fileno(), whole)
-            os.fsync(self._file.fileno())
 
 
 def read_journal(path: Path) -> dict[str, dict[str, Any]]:

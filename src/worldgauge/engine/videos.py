@@ -1,6 +1,6 @@
-"""Score finished videos of several models without running a model: every sub-folder is one subject.
+"""Score finished videos of several models without running a model: every sub-folder is one model.
 
-score_videos(RunRequest("target", data=Path("benchmark_data"), out=Path("runs")), Path("wm_videos"))
+score_videos(RunRequest("targetbench", data=Path("benchmark_data"), out=Path("runs")), Path("wm_videos"))
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from worldgauge.core.errors import UsageError
+from worldgauge.core.model import Blinding
+from worldgauge.engine.model_entries import run_label
+from worldgauge.engine.model_run import RunWatcher
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import RunRequest, execute
+from worldgauge.engine.sealed import Seal
 from worldgauge.engine.store import check_file_slugs
-from worldgauge.engine.subject_run import RunWatcher
-from worldgauge.engine.subjects import run_label
-from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.base import ActedSuite, AnsweredSuite, SubmittedSuite, Suite
 from worldgauge.models.videos import Longer, videos_in
 
 
@@ -30,8 +32,8 @@ class VideoFolder:
     A place is the first two folders of a task's id, such as "1st_data/mirror_test". It is shorter where ids have fewer.
 
     Attributes:
-        models: Text that makes a subject of a sub-folder, by the name of the sub-folder.
-        empty: Sub-folders without a video. They are not subjects.
+        models: Text that makes a model of a sub-folder, by the name of the sub-folder.
+        empty: Sub-folders without a video. They are not models.
         elsewhere: Number of videos by model and place, for places without any task of this run. These videos do not
             count as unmatched.
         expected: For an unmatched video, how the ids of tasks continue from the last folder that they share with it.
@@ -50,17 +52,23 @@ def score_videos(
     *,
     fps: float | None = None,
     longer: Longer = "error",
+    sealed: Seal | None = None,
     progress: RunWatcher | None = None,
 ) -> tuple[RunResult, VideoFolder]:
-    """Score the videos in every sub-folder of `videos` on the tasks of a data set. A task without a video fails."""
+    """Score the videos in every sub-folder of `videos` on the tasks of a data set. A task without a video fails.
+
+    Videos of a sealed set have the names of its questions, which `sealed` turns into tasks.
+    """
     suite = open_suite(request.suite, request.settings)
-    if not suite.takes_videos:
+    if isinstance(suite, ActedSuite):
         raise UsageError(f"suite '{suite.name}' asks as it goes: no finished video can answer it")
-    if added := suite.submission_settings(videos, request.data):
+    if sealed is not None:
+        sealed.check_data(request.data)
+    elif isinstance(suite, SubmittedSuite) and (added := suite.submission_settings(videos, request.data)):
         request = replace(request, settings={**request.settings, **added})
         suite = open_suite(request.suite, request.settings)
     tasks = [task.id for task in list_tasks(suite, request.data, None)]
-    found = read_video_folder(suite, videos, tasks, fps, longer)
+    found = read_video_folder(suite, videos, tasks, fps, longer, Blinding() if sealed is None else sealed.names)
     if not found.models:
         raise UsageError(f"{videos}: no sub-folder holds a video; expected <model>/<task>.mp4")
     labels = {text: name for name, text in found.models.items()}
@@ -68,12 +76,23 @@ def score_videos(
 
 
 def read_video_folder(
-    suite: Suite, folder: Path, tasks: list[str], fps: float | None = None, longer: Longer = "error"
+    suite: Suite,
+    folder: Path,
+    tasks: list[str],
+    fps: float | None = None,
+    longer: Longer = "error",
+    names: Blinding | None = None,
 ) -> VideoFolder:
-    """The models in a folder of videos, in the layout of `suite.submissions`, for the tasks with these ids."""
+    """The models in a folder of videos, for the tasks with these ids.
+
+    The layout is that of `suite.submissions`, and of a sealed set a folder per model.
+    """
+    salt = None if names is None else names.salt
+    tasks = tasks if names is None else [names.name(task) for task in tasks]
+    layout = suite.submissions(folder) if salt is None else AnsweredSuite.submissions(suite, folder)
     asked = _TaskFolders(tasks)
     models, unmatched, empty, elsewhere = {}, {}, [], {}
-    for name, settings in suite.submissions(folder).items():
+    for name, settings in layout.items():
         held = videos_in(settings["root"])
         if not held:
             empty.append(name)
@@ -81,6 +100,8 @@ def read_video_folder(
         given = {**settings, "name": name, **({} if fps is None else {"fps": fps})}
         if longer != "error":
             given["longer"] = longer
+        if salt is not None:
+            given["salt"] = salt
         models[name] = "videos?" + urlencode({key: json.dumps(value) for key, value in given.items()})
         left = sorted(set(held) - set(tasks))
         others = {id: place for id in left if (place := asked.elsewhere(id))}

@@ -42,11 +42,7 @@ def resample(frame: NDArray[np.uint8], rows: int, columns: int, top: int, left: 
 
 @_fast
 def places(n: int, grid: int, skipped: int, count: int) -> tuple[Ints, Ints, Floats]:
-    """For each output: the source before it, the one after it, and the share of the latter.
-
-    Returns:
-        Indices (count,) int32 before and after, and shares (count,) float32.
-    """
+    """For each output: the source before it, the one after it, and the share of the latter, (count,) each."""
     before, after, share = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.float32)
     for i in range(count):
         place = max(0.0, (skipped + i + 0.5) * n / grid - 0.5)

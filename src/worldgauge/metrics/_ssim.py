@@ -1,6 +1,7 @@
 """Structural similarity (Wang et al. 2004) in one pass over the rows, with a Gaussian and with a uniform window.
 
-All of it is in one file because numba's kernel cache does not notice changes in other files.
+Frames are C-contiguous and at least as large as the window. All of it is in one file because numba's kernel cache does
+not notice changes in other files.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _fast = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", 
 
 @_fast
 def gaussian_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
-    """Mean SSIM over channels and all pixels whose 11x11 Gaussian window fits in the frame.
+    """Mean SSIM of (H, W, 3) uint8 over channels and all pixels whose 11x11 Gaussian window fits in the frame.
 
     With d = a - b, s = a + b and E the window's weighted mean, E[.] of d, s, d^2, s^2 is all that SSIM needs:
 
@@ -50,9 +51,6 @@ def gaussian_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
         SSIM = (1 - E[d]^2 / (L + C1)) * (1 - D / ((D + S) / 2 + C2))
 
     Unlike the usual form, this one loses no precision where the frames are alike, so float32 is enough.
-
-    Args:
-        a: (H, W, 3) uint8, C-contiguous, H and W >= 11.
     """
     height, n = a.shape[0], a.shape[1] * _CHANNELS
     rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)
@@ -86,16 +84,10 @@ def gaussian_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
 
 @_fast
 def squared_error_and_ssim(a: Floats, b: Floats) -> tuple[float, float]:
-    """Mean squared difference and mean SSIM of two frames in [0, 1], over channels and all pixels.
+    """Mean squared difference and mean SSIM of two frames (H, W, 3) in [0, 1], H and W >= 6; (0, 1) for equal ones.
 
     Borders are mirrored, and the edge pixel itself is not repeated. The formula is that of `gaussian_ssim`, with
     variances that rounding cannot bring below 0. The frames may be exchanged without changing a bit of the result.
-
-    Args:
-        a: (H, W, 3) float32 in [0, 1], C-contiguous, H and W >= 6.
-
-    Returns:
-        Mean squared difference and mean SSIM; exactly (0, 1) for equal frames.
     """
     height, n = a.shape[0], a.shape[1] * _CHANNELS
     rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)
@@ -133,12 +125,9 @@ def squared_error_and_ssim(a: Floats, b: Floats) -> tuple[float, float]:
 
 @_fast
 def uniform_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
-    """Mean SSIM over channels and all pixels whose uniform 7x7 window fits in the frame.
+    """Mean SSIM of (H, W, 3) uint8 over channels and all pixels whose uniform 7x7 window fits in the frame.
 
     Uses the sample covariance (n - 1). All sums are exact: 49 times a window's sum of squares still fits in 32 bits.
-
-    Args:
-        a: (H, W, 3) uint8, C-contiguous, H and W >= 7.
     """
     height, n = a.shape[0], a.shape[1] * _CHANNELS
     rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)

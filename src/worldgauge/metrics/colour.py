@@ -33,23 +33,14 @@ _TO_XYZ = (np.array(_PRIMARIES) / np.array(_WHITE)[:, None]).T.astype(np.float32
 
 
 class ColourMoments(NamedTuple):
-    """The colours of a frame.
-
-    Attributes:
-        mean: (3,) mean of L*, a* and b*.
-        spread: (3,) population standard deviation of each.
-    """
+    """The colours of a frame: (3,) mean and population standard deviation of L*, a* and b*."""
 
     mean: NDArray[np.float64]
     spread: NDArray[np.float64]
 
 
 def colour_moments(frame: Image) -> ColourMoments:
-    """Mean and spread of a frame's colours in CIELAB (sRGB, white D65), at `WIDTH_PX`.
-
-    Args:
-        frame: (H, W, 3) uint8.
-    """
+    """Mean and spread of the colours of a frame (H, W, 3) uint8 in CIELAB (sRGB, white D65), at `WIDTH_PX`."""
     if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
         raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
     small = resize(frame, WIDTH_PX, max(1, round(WIDTH_PX * frame.shape[0] / frame.shape[1])))
@@ -70,9 +61,7 @@ def colour_distance(one: ColourMoments, other: ColourMoments) -> float:
     return math.sqrt(float(shift @ shift + widening @ widening))
 
 
-@metric(
-    "colour_drift", unit="dE", better="lower", bounds=(0.0, math.inf), version=1, source="own: colours against truth"
-)
+@metric("colour_drift", unit="dE", better="lower", bounds=(0.0, math.inf), source="own: colours against truth")
 def colour_drift(got: Image, want: Image) -> float:
     """How far the colours of an imagined frame are from those of the true one (`colour_distance`).
 
@@ -89,9 +78,7 @@ def colour_drift(got: Image, want: Image) -> float:
     return colour_distance(colour_moments(got), colour_moments(want))
 
 
-@metric(
-    "colour_change", unit="dE", better="neither", bounds=(0.0, math.inf), version=1, source="own: colours against start"
-)
+@metric("colour_change", unit="dE", better="neither", bounds=(0.0, math.inf), source="own: colours against start")
 def colour_change(got: Image, first: Image) -> float:
     """How far the colours of an imagined frame are from those of the first one that was imagined (`colour_distance`).
 
@@ -116,7 +103,7 @@ _LEAST = 1e-6
 """Mean square, in squared grey levels, up to which a picture has no detail: rounding of the blur leaves less."""
 
 
-@metric("detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="own: correlation of fine detail")
+@metric("detail", unit="1", better="higher", bounds=(-1.0, 1.0), source="own: correlation of fine detail")
 def detail_correlation(got: Image, want: Image) -> float | None:
     """Correlation of the detail of two frames over all pixels. Brightness and contrast do not change it.
 
@@ -137,14 +124,7 @@ def detail_correlation(got: Image, want: Image) -> float | None:
 
 
 def fine_detail(frame: Image) -> NDArray[np.float64]:
-    """The grey picture less its Gaussian blur.
-
-    Args:
-        frame: (H, W, 3) uint8.
-
-    Returns:
-        (H, W) grey levels around 0.
-    """
+    """The grey picture (H, W) of a frame (H, W, 3) uint8 less its Gaussian blur."""
     if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or not frame.size:
         raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
     grey = cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY).astype(np.float32)

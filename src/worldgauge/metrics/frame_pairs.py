@@ -72,11 +72,7 @@ def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
 
 
 def grid_of(rows: int, columns: int, size: tuple[int, int] = SIZE) -> tuple[int, int, int, int]:
-    """The pixel grid that `prepared` brings a frame to, and the part of it that is kept.
-
-    Args:
-        size: (width, height) of the part that is kept.
-    """
+    """The pixel grid that `prepared` brings a frame to, and the part (width, height) of it that is kept."""
     width, height = size
     if rows * width == columns * height:
         scaled_rows, scaled_columns = height, width
@@ -88,14 +84,7 @@ def grid_of(rows: int, columns: int, size: tuple[int, int] = SIZE) -> tuple[int,
 
 
 def prepared_pair(x: Image, y: Image) -> tuple[Prepared, Prepared]:
-    """`prepared` for both of a pair: one and the same array twice where the frames are equal.
-
-    Args:
-        x: (h, w, 3) uint8.
-
-    Returns:
-        Both as (720, 1280, 3) float32 in [0, 1].
-    """
+    """`prepared` for both of a pair: one and the same array twice where the frames are equal."""
     first = prepared(x)
     return first, first if np.array_equal(x, y) else prepared(y)
 
@@ -132,14 +121,10 @@ def psnr_of(mse: float) -> float:
 
 
 def pair_errors(x: Iterable[Image], y: Iterable[Image], *, threads: int = 1) -> Iterator[PairError]:
-    """Errors of every predicted frame against the reference frame at the same position, in order.
-
-    Args:
-        x: Predicted frames: a clip or another iterable of (h, w, 3) uint8.
-    """
+    """Errors of every predicted frame (h, w, 3) uint8 against the reference frame at the same position, in order."""
     if threads < 1:
         raise UsageError(f"threads must be at least 1, got {threads}")
-    yield from in_order(_error_of_pair, _together(x, y), threads)
+    yield from in_order(lambda pair: _error_of(*pair), _together(x, y), threads)
 
 
 def in_order(function: Callable[[Job], Result], jobs: Iterable[Job], threads: int) -> Iterator[Result]:
@@ -228,10 +213,6 @@ def ssim_720p(x: Image, y: Image) -> float:
 
 def _error_of(x: Image, y: Image) -> PairError:
     return pair_error(*prepared_pair(x, y))
-
-
-def _error_of_pair(pair: tuple[Image, Image]) -> PairError:
-    return _error_of(*pair)
 
 
 def _together(x: Iterable[Image], y: Iterable[Image]) -> Iterator[tuple[Image, Image]]:

@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
+from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
 from worldgauge.metrics._registry import metric
 from worldgauge.metrics.colour import correlation, fine_detail
@@ -32,15 +33,7 @@ _REACH = 1 << 20
 
 
 def surface_codes(position: NDArray[np.float32], *, cell: float = CELL) -> NDArray[np.int64]:
-    """Code of the surface at every pixel.
-
-    Args:
-        position: Hits (H, W, 3), metres, world frame, NaN where there is no surface.
-        cell: Spacing of the lattice, metres.
-
-    Returns:
-        (H, W) codes of the lattice points nearest to the hits, or `NO_SURFACE`.
-    """
+    """Codes (H, W) of the lattice points nearest to hits (H, W, 3), metres, or `NO_SURFACE` where those are NaN."""
     if position.ndim != 3 or position.shape[-1] != 3:
         raise ShapeError(f"hit positions need shape (H, W, 3), got {position.shape}")
     codes = _lattice_codes(np.ascontiguousarray(position, np.float32), cell)
@@ -83,12 +76,7 @@ there is no surface."""
 
 
 class SurfaceClock:
-    """Knows of each surface when it was last in view, and for how long it was away before.
-
-    Args:
-        cell: Spacing of the lattice that tells surfaces apart, metres.
-        out_of_view_s: Seconds without a surface after which it counts as away.
-    """
+    """Knows of each surface, a cell of a lattice, when it was last in view, and for how long it was away before."""
 
     def __init__(self, *, cell: float = CELL, out_of_view_s: float = OUT_OF_VIEW_S) -> None:
         self._cell, self._out_of_view_s = cell, out_of_view_s
@@ -97,11 +85,7 @@ class SurfaceClock:
         self._away_s = np.zeros(0)
 
     def see(self, position: NDArray[np.float32], time_s: float, *, shown: bool) -> Away:
-        """Look at one view. Views come in the order of time.
-
-        Args:
-            position: Hits (H, W, 3), metres, world frame, NaN where there is no surface.
-        """
+        """Look at one view, hits (H, W, 3) in metres or NaN. Views come in the order of time."""
         if len(self._last_s) and time_s < self._last_s.max():
             raise ShapeError(f"views come in the order of time, got {time_s} s after {self._last_s.max()} s")
         codes = surface_codes(position, cell=self._cell)
@@ -158,16 +142,9 @@ class ReturnedPixels:
         if want.shape != got.shape or want.ndim != 3 or want.shape[-1] != 3 or {want.dtype, got.dtype} != {_U8}:
             raise ShapeError(f"frames need one shape (H, W, 3) uint8, got {want.shape} and {got.shape}")
         height, width = want.shape[:2]
-        times = cv2.resize(away, (width, height), interpolation=cv2.INTER_NEAREST)
-        here = np.nonzero(times >= self.edges_s[0])  # never true for NaN
-        if not len(here[0]):
-            return
-        place = np.searchsorted(self.edges_s, times[here], side="right") - 1
-        error = (want[here].astype(np.float64) - got[here]) ** 2
-        fine, drawn = fine_detail(want)[here], fine_detail(got)[here]
-        values = (None, error.mean(1), fine * drawn, fine * fine, drawn * drawn)
-        for column, weights in enumerate(values):
-            self._sums[:, column] += np.bincount(place, weights, minlength=len(self._sums))
+        times = np.asarray(cv2.resize(away, (width, height), interpolation=cv2.INTER_NEAREST), np.float32)
+        if (times >= self.edges_s[0]).any():  # never true for NaN
+            self._sums += _frame_sums(want, got, fine_detail(want), fine_detail(got), times, np.array(self.edges_s))
 
     def bins(self) -> list[AwayBin]:
         """Memory by time away, all frames together."""
@@ -182,11 +159,40 @@ class ReturnedPixels:
         return AwayBin(self.edges_s[0], self.edges_s[-1], int(sums[0]), *_means(sums))
 
 
+@njit(cache=True, nogil=True)
+def _frame_sums(
+    want: Image, got: Image, fine: FloatArray, drawn: FloatArray, times: Away, edges_s: FloatArray
+) -> FloatArray:
+    """Sums of one frame by time away: pixels, squared error, and the three products of detail."""
+    sums = np.zeros((len(edges_s) - 1, 5))
+    for y in range(times.shape[0]):
+        for x in range(times.shape[1]):
+            if not times[y, x] >= edges_s[0]:
+                continue
+            place = 0
+            while place + 1 < len(sums) and edges_s[place + 1] <= times[y, x]:
+                place += 1
+            error = 0
+            for c in range(3):
+                error += (int(want[y, x, c]) - int(got[y, x, c])) ** 2
+            sums[place, 0] += 1
+            sums[place, 1] += error / 3
+            sums[place, 2] += fine[y, x] * drawn[y, x]
+            sums[place, 3] += fine[y, x] * fine[y, x]
+            sums[place, 4] += drawn[y, x] * drawn[y, x]
+    return sums
+
+
 _U8 = np.dtype(np.uint8)
 
 
 @metric(
-    "returned_mse", unit="grey^2", better="lower", bounds=(0.0, 65025.0), version=1, source="own: MSE of seen surfaces"
+    "returned_mse",
+    unit="grey^2",
+    better="lower",
+    bounds=(0.0, 65025.0),
+    source="own: MSE of seen surfaces",
+    version=2,
 )
 def returned_mse(frames: Iterable[tuple[Image, Image, Away]], least_s: float = LEAST_AWAY_S) -> float | None:
     """Mean squared difference over the pixels of surfaces that were away and are in view again.
@@ -202,7 +208,12 @@ def returned_mse(frames: Iterable[tuple[Image, Image, Away]], least_s: float = L
 
 
 @metric(
-    "returned_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="own: detail of seen surfaces"
+    "returned_detail",
+    unit="1",
+    better="higher",
+    bounds=(-1.0, 1.0),
+    source="own: detail of seen surfaces",
+    version=2,
 )
 def returned_detail(frames: Iterable[tuple[Image, Image, Away]], least_s: float = LEAST_AWAY_S) -> float | None:
     """Correlation of detail over the pixels of surfaces that were away: a blur, which MSE rewards, has none.

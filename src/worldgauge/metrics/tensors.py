@@ -1,6 +1,6 @@
 """Pixel metrics of many pairs of frames at once, on tensors of torch (extra `torch`), wherever these lie.
 
-The same definitions as the processor's kernels (`metrics.frame_pairs`, `metrics.pixel`, `perception.instances`), which
+The same definitions as the CPU's kernels (`metrics.frame_pairs`, `metrics.psnr_ssim`, `perception.instances`), which
 are the ones that scores come from unless a device is asked for. Values differ from theirs in the last digits of float32
 only; whole numbers, such as the MSE of uint8 frames, do not differ. torch may not round products in convolutions to
 fewer bits (TF32): `perception.score_device` sees to that.
@@ -23,15 +23,7 @@ _C1, _C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
 
 
 def fitted(frames: Any, rows: int, columns: int, top: int, left: int, size: tuple[int, int]) -> Any:
-    """Part of frames on another pixel grid: `metrics._bilinear.resample` of each.
-
-    Args:
-        frames: (n, h, w, 3) uint8.
-        size: (width, height) of the part.
-
-    Returns:
-        (n, 3, height, width) float32 in [0, 1].
-    """
+    """Part of frames (n, h, w, 3) on another grid, (n, 3, height, width): `_bilinear.resample` of each."""
     width, height = size
     lines = frames.permute(0, 3, 1, 2).float()
     above, below, parts = _places_on(lines.device, frames.shape[1], rows, top, height)
@@ -47,14 +39,7 @@ def fitted(frames: Any, rows: int, columns: int, top: int, left: int, size: tupl
 
 
 def squared_errors_and_ssim(x: Any, y: Any) -> tuple[Any, Any]:
-    """Mean squared difference and mean SSIM of frames in [0, 1]: `metrics._ssim.squared_error_and_ssim` of each pair.
-
-    Args:
-        x: (n, 3, H, W) float32 in [0, 1], H and W >= 6.
-
-    Returns:
-        Mean squared differences (n,) float64, and mean SSIM (n,) float64, 1 for equal frames.
-    """
+    """(n,) squared differences and SSIM of pairs (n, 3, H, W) in [0, 1], as `_ssim.squared_error_and_ssim` has them."""
     import torch
 
     apart, together = (x - y) * 255, (x + y) * 255
@@ -66,14 +51,7 @@ def squared_errors_and_ssim(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def ssim_inside(a: Any, b: Any) -> Any:
-    """Mean SSIM over the windows that fit in the frame: `metrics.pixel.ssim_table` of each pair.
-
-    Args:
-        a: (n, H, W, 3) uint8, H and W >= 11.
-
-    Returns:
-        (n,) float64, 1 for equal frames.
-    """
+    """(n,) SSIM over the windows that fit in frames (n, H, W, 3) uint8: `metrics.psnr_ssim.ssim_table` of each pair."""
     import torch
 
     if a.shape != b.shape or min(a.shape[1:3]) < WINDOW:
@@ -85,14 +63,7 @@ def ssim_inside(a: Any, b: Any) -> Any:
 
 
 def squared_errors(a: Any, b: Any) -> Any:
-    """Mean squared difference of uint8 frames, from exact sums: `metrics.pixel.mse` of each pair.
-
-    Args:
-        a: (n, H, W, 3) uint8.
-
-    Returns:
-        (n,) float64, in squared grey levels.
-    """
+    """(n,) squared differences of frames (n, H, W, 3) uint8, from exact sums: `metrics.psnr_ssim.mse` of each pair."""
     import torch
 
     apart = (a.to(torch.int32) - b.to(torch.int32)).square_().flatten(1)
@@ -100,15 +71,9 @@ def squared_errors(a: Any, b: Any) -> Any:
 
 
 def resized(frames: Any, width: int, height: int) -> Any:
-    """Frames at another size: `core.video.resize` of each, equal but for one level in 3 of 1,000 values at most.
+    """Frames (n, h, w, 3) uint8 at another size: `core.video.resize` of each, but for one level in 3 of 1,000 values.
 
     Area average when no side grows, else bilinear about pixel centres.
-
-    Args:
-        frames: (n, h, w, 3) uint8.
-
-    Returns:
-        (n, height, width, 3) uint8; `frames` itself when the size is the same.
     """
     import torch
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import Alignment, FloatArray, Sim3, rotation_angle, umeyama
+from worldgauge.core.geometry import FloatArray, rotation_angle
+from worldgauge.core.umeyama import Alignment, Sim3, umeyama
 from worldgauge.metrics._registry import metric
 
 _SOURCE = "MIND, section 4.7 of the specification: umeyama_sim3, compute_rpe"
@@ -105,7 +106,7 @@ def absolute_errors(truth: ArrayLike, generated: ArrayLike) -> FloatArray:
     return distance
 
 
-@metric("rpe_trans", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metric("rpe_trans", unit="m", better="lower", bounds=(0.0, math.inf), source=_SOURCE)
 def rpe_trans(truth: ArrayLike, generated: ArrayLike) -> float | None:
     """Mean translation error of each one-frame step after Sim(3) alignment.
 
@@ -126,7 +127,7 @@ def rpe_trans(truth: ArrayLike, generated: ArrayLike) -> float | None:
     return None if len(q) < 2 else float(relative_errors(q, aligned(p, _fit(q, p).sim))[0].mean())
 
 
-@metric("rpe_rot_deg", unit="deg", better="lower", bounds=(0.0, 180.0), version=1, source=_SOURCE)
+@metric("rpe_rot_deg", unit="deg", better="lower", bounds=(0.0, 180.0), source=_SOURCE)
 def rpe_rot_deg(truth: ArrayLike, generated: ArrayLike) -> float | None:
     """Mean rotation error of each one-frame step. The speed of turning counts.
 
@@ -144,7 +145,7 @@ def rpe_rot_deg(truth: ArrayLike, generated: ArrayLike) -> float | None:
     return None if len(q) < 2 else float(relative_errors(q, p)[1].mean())
 
 
-@metric("rpe_scale", unit="1", better="neither", bounds=(-math.inf, math.inf), version=1, source=_SOURCE)
+@metric("rpe_scale", unit="1", better="neither", bounds=(-math.inf, math.inf), source=_SOURCE)
 def rpe_scale(truth: ArrayLike, generated: ArrayLike) -> float | None:
     """Scale that the alignment gives the generated poses.
 
@@ -162,7 +163,7 @@ def rpe_scale(truth: ArrayLike, generated: ArrayLike) -> float | None:
     return None if len(q) == 0 else _fit(q, p).sim.scale
 
 
-@metric("ape_rmse", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metric("ape_rmse", unit="m", better="lower", bounds=(0.0, math.inf), source=_SOURCE)
 def ape_rmse(truth: ArrayLike, generated: ArrayLike) -> float | None:
     """Root mean square distance of the camera centres after Sim(3) alignment.
 
@@ -182,7 +183,7 @@ def ape_rmse(truth: ArrayLike, generated: ArrayLike) -> float | None:
     return float(np.sqrt((absolute_errors(q, aligned(p, _fit(q, p).sim)) ** 2).mean()))
 
 
-@metric("ape_whole", unit="1", better="lower", bounds=(0.0, math.inf), version=1, source=_SOURCE)
+@metric("ape_whole", unit="1", better="lower", bounds=(0.0, math.inf), source=_SOURCE)
 def ape_whole(truth: ArrayLike, generated: ArrayLike) -> float | None:
     """Root mean square of |Q^-1 P - I| (Frobenius) after Sim(3) alignment: place and direction in one number.
 

@@ -1,4 +1,4 @@
-"""World models that come with worldgauge: references whose scores are known, and adapters."""
+"""World models that come with worldgauge: baselines whose scores are known, and adapters."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from worldgauge.core.model import WorldModel
 from worldgauge.core.registry import Registry
 
 models: Registry[Callable[..., WorldModel]] = Registry(
-    "model", __name__, f"{__name__}.references", group="worldgauge.models", in_suites="models"
+    "model", __name__, f"{__name__}.baselines", group="worldgauge.models", in_suites="models"
 )

@@ -57,7 +57,12 @@ class ModelAddress:
         target, mark, query = text.rpartition("?") if served else text.partition("?")
         own, wrapped = query.split("&") if mark else [], dict[str, str]()
         if kind == "model":
-            own, renamed = _renamed(own)
+            # The settings with their current names, and whether one had an old name.
+            old = f"{_OLD_CONTEXT_FRAMES}="
+            found = [f"{CONTEXT_FRAMES}={part.removeprefix(old)}" if part.startswith(old) else part for part in own]
+            if found != own:
+                _say_renamed()
+            own, renamed = found, found != own
             text = f"{target}?{'&'.join(own)}" if renamed else text
             own, wrapped = _wrapped(own, text)
         frames = wrapped.get(CONTEXT_FRAMES)
@@ -76,15 +81,6 @@ class ModelAddress:
             target = f"{target}?{'&'.join(own)}"
         context_frames = None if frames is None else int(frames)
         return cls(text, target, settings, wrapped.get(CALIBRATION), context_frames, served)
-
-
-def _renamed(parts: list[str]) -> tuple[list[str], bool]:
-    """The settings with their current names, and whether one had an old name."""
-    old = f"{_OLD_CONTEXT_FRAMES}="
-    found = [f"{CONTEXT_FRAMES}={part.removeprefix(old)}" if part.startswith(old) else part for part in parts]
-    if found != parts:
-        _say_renamed()
-    return found, found != parts
 
 
 @cache

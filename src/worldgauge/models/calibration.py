@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.actions import Actions, ActionSpace, Axis, Control, Motion, describe
+from worldgauge.core.actions import Actions, ActionSpace, Control, Motion, describe
 from worldgauge.core.errors import DataError, NotApplicableError, UsageError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
 from worldgauge.core.image import Frames
@@ -58,7 +58,7 @@ TURNS = frozenset({"yaw_left", "yaw_right", "pitch_up", "pitch_down"})
 
 
 @dataclass(frozen=True)
-class Gain:
+class ControlGain:
     """What one control does.
 
     Attributes:
@@ -86,7 +86,7 @@ class Calibration:
     control: str
     axes: tuple[str, ...]
     delay: int | None
-    gains: Mapping[str, Gain]
+    gains: Mapping[str, ControlGain]
     moving: Speed
     turning: Speed
     digest: str
@@ -113,7 +113,6 @@ def motion_word(settings: Mapping[str, Any], inputs: frozenset[str]) -> Words:
 
     Args:
         settings: Settings of its spec. "motion" in them declares the unit, such as {"motion": "metres"}.
-        inputs: Extra inputs; a reference that draws the world itself moves in its metres.
     """
     if "calibration" in settings:
         return "calibrated"
@@ -133,11 +132,10 @@ def read_calibration(path: Path) -> Calibration:
             "calibrate the model again"
         )
     try:
-        found = _checked(content, digest_of(data))
+        return _checked(content, digest_of(data))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"has no {error}" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{path}: damaged calibration: {what}; calibrate the model again") from None
-    return found
 
 
 def check_owner(calibration: Calibration, spec: ModelSpec, path: str, source: str = "") -> None:
@@ -183,10 +181,10 @@ def _checked(content: Mapping[str, Any], digest: str) -> Calibration:
     )
 
 
-def _gain(name: str, given: Mapping[str, Any]) -> Gain:
+def _gain(name: str, given: Mapping[str, Any]) -> ControlGain:
     status = _one_of(given["status"], Status)
     if status != "follows":
-        return Gain(status)
+        return ControlGain(status)
     gain, a_frame = given["gain"]["mean"], given["a_frame"]
     for value in (gain, a_frame):
         if type(value) not in (int, float) or not math.isfinite(value):
@@ -195,7 +193,7 @@ def _gain(name: str, given: Mapping[str, Any]) -> Gain:
         raise ValueError(f"{name} has a gain of {gain:g}")
     if a_frame <= 0:
         raise ValueError(f"{name} moves {a_frame:g} a frame")
-    return Gain(status, float(gain), float(a_frame))
+    return ControlGain(status, float(gain), float(a_frame))
 
 
 def _one_of(value: Any, choices: Any) -> Any:
@@ -225,17 +223,10 @@ ROUNDING = 1.02
 
 
 def undone_poses(poses: FloatArray, start: FloatArray, calibration: Calibration) -> FloatArray:
-    """Poses to send for a path.
+    """Poses (n, 4, 4) to send for a path that begins at `start`.
 
     Each step is taken apart into moves in the frame of the walker and turns, which are divided by their gains. Where
     the model has a speed of its own, only signs are undone. Roll and height are kept.
-
-    Args:
-        poses: (n, 4, 4) camera-to-world that are asked for.
-        start: (4, 4) pose before the first.
-
-    Returns:
-        (n, 4, 4) camera-to-world.
     """
     every = np.concatenate([start[None], poses])
     yaw, pitch = yaw_pitch_from_pose(every)
@@ -313,12 +304,8 @@ def _control(k: int, sign: int, calibration: Calibration) -> tuple[str, float | 
 def _column_of(space: ActionSpace, control: str, otherwise: int) -> int:
     """Column of the key of a control."""
     k, sign = DIRECTIONS[control]
-    columns = (n for n, axis in enumerate(space.axes) if _is_key(axis, k, sign))
-    return next(columns, otherwise)
-
-
-def _is_key(axis: Axis, k: int, sign: int) -> bool:
-    return axis.kind == "button" and axis.motion[k] * sign > 0 and sum(map(bool, axis.motion)) == 1
+    keys = [(n, axis.motion) for n, axis in enumerate(space.axes) if axis.kind == "button"]
+    return next((n for n, motion in keys if motion[k] * sign > 0 and sum(map(bool, motion)) == 1), otherwise)
 
 
 def _shared(given: NDArray[np.float32], wanted: float, a_frame: float, name: str) -> NDArray[np.float32]:
@@ -345,18 +332,11 @@ class Calibrated:
     asked for as many frames more, of which the first are dropped. What the calibration does not know is sent as it is.
 
     Args:
-        model: The model.
-        file: Its calibration, or the folder of it.
         source: Where it comes from, with its fingerprint; a calibration of another one is refused.
 
     Attributes:
         spec: That of the model, with the digest of the calibration in its settings. It has no lengths: what is asked is
             brought to those of the model when the frames that are waited for are with it.
-        behind: The model itself, for code that waits for a served model or ends it.
-
-    Raises:
-        DataError: The file is no calibration, or of another version.
-        UsageError: It is the calibration of another model, or knows nothing.
     """
 
     def __init__(self, model: WorldModel, file: str | Path, source: str = "") -> None:
@@ -370,17 +350,7 @@ class Calibrated:
         self.imagines = imagines(model)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """The frames that the model draws for what it is sent.
-
-        Args:
-            request: The request.
-
-        Yields:
-            `horizon` frames, in the model's own chunks.
-
-        Raises:
-            NotApplicableError: What is asked cannot be sent: see `undo`.
-        """
+        """The frames that the model draws for what it is sent."""
         sent = undone(request, self._calibration)
         late = sent.horizon - request.horizon
         for chunk in checked_rollout(self._model, sent):
@@ -427,6 +397,6 @@ def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
         actions = replace(changed, values=np.concatenate([changed.values, resting(changed, late)]))
         text = None if request.text is None else describe(actions)
     if poses is not None:
-        changed_poses = undone_poses(poses, request.context.poses[-1], calibration)
+        changed_poses = undone_poses(poses, request.context.path[-1], calibration)
         poses = np.concatenate([changed_poses, np.repeat(changed_poses[-1:], late, axis=0)])
     return replace(request, horizon=request.horizon + late, actions=actions, poses=poses, text=text)

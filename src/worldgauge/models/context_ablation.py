@@ -1,4 +1,4 @@
-"""The context ablation: a model with fewer context frames, to which a claim of memory is compared."""
+"""The context ablation: a model with fewer context frames."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames
 from worldgauge.core.model import (
-    HoldsVideos,
     Needs,
     RolloutRequest,
     TellsPath,
     WorldModel,
     checked_batch,
     checked_rollout,
+    holds_videos,
     imagines,
 )
 
@@ -30,7 +30,6 @@ class ContextAblation:
     A model whose contexts have declared lengths gets the missing frames as always: its first one, repeated.
 
     Attributes:
-        spec: That of the model, with `frames` as its longest context and among its settings.
         behind: The model itself, for code that waits for a served model or ends it.
     """
 
@@ -40,7 +39,7 @@ class ContextAblation:
             raise UsageError(f"model '{name}': context_frames must be a number of frames, at least 1, got {frames!r}")
         if held is not None and held <= frames:
             raise UsageError(f"model '{name}' takes {held} at most: context_frames={frames} changes nothing")
-        if isinstance(model, HoldsVideos):
+        if holds_videos(model):
             raise UsageError(
                 f"model '{name}': finished videos cannot be made again from fewer frames; leave out context_frames"
             )

@@ -15,17 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.episode import Context
-from worldgauge.core.errors import DataError, SubjectError, UsageError
+from worldgauge.core.errors import DataError, ModelError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames
-from worldgauge.core.model import FORM_OF, ModelSpec, Needs, RolloutRequest, WorldModel, checked_batch, imagines
+from worldgauge.core.model import (
+    FORM_OF,
+    ModelSpec,
+    Needs,
+    RolloutRequest,
+    WorldModel,
+    checked_batch,
+    imagines,
+    visible,
+)
 from worldgauge.core.video import Clip, Writer
 from worldgauge.models import models
 from worldgauge.models.address import ModelAddress
 from worldgauge.serving import RemoteModel, open_model
 
 MODEL = "model.json"
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 1 << 20
 _DECIMALS = 6
 """Decimals to which poses and actions are compared; sums of turns and steps differ between machines beyond them."""
@@ -45,18 +54,14 @@ class Rollouts:
             return None
         clip = Clip.open(path)
         if len(clip) != request.horizon or (clip.width, clip.height) != request.frame_size:
-            raise SubjectError(
+            raise ModelError(
                 f"{path}: {len(clip)} frames of {clip.width}x{clip.height} do not fit what is asked; delete it and "
                 "record it again"
             )
         return clip
 
     def add(self, request: RolloutRequest, frames: Frames) -> None:
-        """Store the frames of a request, completely or not at all.
-
-        Args:
-            frames: (horizon, H, W, 3) uint8.
-        """
+        """Store the frames (horizon, H, W, 3) of a request, completely or not at all."""
         path = self.path_of(request)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,6 +131,7 @@ def digest_of(request: RolloutRequest, spec: ModelSpec) -> str:
     camera), the horizon and the seed. It does not cover the id of the task, nor what follows from the rest: depth,
     world, truth, and the caption and forms of the future that are not required.
     """
+    request = visible(request, spec)
     context, used = request.context, {FORM_OF[spec.control], *spec.inputs}
     actions = request.actions if "actions" in used else None
     content = {
@@ -162,9 +168,6 @@ class Recorded:
 
     Args:
         folder: Folder of the rollouts.
-
-    Raises:
-        UsageError: The folder does not say whose rollouts it holds.
     """
 
     def __init__(self, folder: str) -> None:
@@ -173,15 +176,11 @@ class Recorded:
         self.spec = replace(spec, name=f"{spec.name}-recorded", settings={"of": source, "settings": spec.settings})
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """The stored frames of a request, in chunks of one.
-
-        Yields:
-            `horizon` frames, each (1, H, W, 3).
-        """
+        """The stored frames of a request, in chunks of one."""
         clip = self._rollouts.find(request)
         if clip is None:
             about = f" of task '{request.task}'" if request.task else ""
-            raise SubjectError(
+            raise ModelError(
                 f"model '{self.spec.name}': no rollout{about} lies at {self._rollouts.path_of(request)}; "
                 "record the same run, by 'recording?of=MODEL&folder=...'"
             )
@@ -232,7 +231,7 @@ class Recording:
 
 
 def _opened(of: str) -> tuple[WorldModel, str]:
-    """The model that `of` names, and its source. Raises UsageError, UnknownNameError or SubjectError."""
+    """The model that `of` names, and its source. Raises UsageError, UnknownNameError or ModelError."""
     address = ModelAddress.parse(of)
     if (address.calibration, address.context_frames) != (None, None):
         raise UsageError(f"recording: '{of}': give calibration and context_frames to the recording, not to 'of'")

@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, ProxyHandler, Request
 
-from worldgauge.core.errors import DataError, SubjectError, UsageError
+from worldgauge.core.errors import DataError, ModelError, UsageError
 from worldgauge.core.image import Frames, Image
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip, problems
@@ -66,7 +66,7 @@ class Deadline:
     def wait(self, seconds: float, why: str) -> None:
         """Pause."""
         if seconds >= self.left():
-            raise SubjectError(f"nothing within {self._seconds:g} s; {why}")
+            raise ModelError(f"nothing within {self._seconds:g} s; {why}")
         self._clock.sleep(seconds)
 
 
@@ -116,12 +116,13 @@ class Service:
             except (ValueError, RecursionError):
                 found = None
             if not isinstance(found, dict):
-                raise SubjectError(f"{what} answered {self.plain(_text(text[:80]))!r}, which is no JSON object")
+                start = text[:80].decode("utf-8", "replace")
+                raise ModelError(f"{what} answered {self.plain(start)!r}, which is no JSON object")
             return found, _retry_after(answer)
 
         given = self._exchange(Request(url, data, {**kinds, **(headers or {})}, method=method), until, read)
         if isinstance(given, str):
-            raise SubjectError(f"{what} leads on to {self.plain(_shown(given))}; give that address as url")
+            raise ModelError(f"{what} leads on to {self.plain(_shown(given))}; give that address as url")
         return given
 
     def download(self, link: str, path: Path, limit: int, until: Deadline) -> None:
@@ -135,12 +136,12 @@ class Service:
         url = _join(f"{self._url}/", link)
         for _ in range(MAX_REDIRECTS + 1):
             if fault := self._fault(url, self._download_hosts):
-                raise SubjectError(f"the file lies at {self.plain(_shown(url))}, which {fault}")
+                raise ModelError(f"the file lies at {self.plain(_shown(url))}, which {fault}")
             given = self._exchange(Request(url), until, save)
             if given is None:
                 return
             url = _join(url, given)
-        raise SubjectError(f"the file lies behind more than {MAX_REDIRECTS} redirects")
+        raise ModelError(f"the file lies behind more than {MAX_REDIRECTS} redirects")
 
     def plain(self, text: object) -> str:
         """Text of the service as one short line of printable characters, without the secret."""
@@ -164,23 +165,23 @@ class Service:
                         return str(answer.headers["Location"])
                     trouble, after = self._refusal(answer, until), _retry_after(answer)
                     if answer.status < 500 and answer.status not in (408, 425, 429):
-                        raise SubjectError(f"{what} answered {trouble}")
+                        raise ModelError(f"{what} answered {trouble}")
                     outages += answer.status != 429
             except (OSError, http.client.HTTPException) as error:
                 outages += 1
                 trouble = (self.plain(error) or type(error).__name__) + proxy_note(request.full_url)
             if outages == OUTAGES:
-                raise SubjectError(f"{what} failed {OUTAGES} times, the last time with {trouble}")
+                raise ModelError(f"{what} failed {OUTAGES} times, the last time with {trouble}")
             until.wait(pause if after is None else after, f"{what}: {trouble}")
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
     def _refusal(self, answer: http.client.HTTPResponse, until: Deadline) -> str:
         """Status and the first words of the body, if there are any."""
         text = b""
-        with suppress(OSError, http.client.HTTPException, SubjectError):
+        with suppress(OSError, http.client.HTTPException, ModelError):
             text = next(_blocks(answer, MAX_JSON_BYTES, until), b"")
         status = f"{answer.status} {http.client.responses.get(answer.status, '')}".strip()
-        return self.plain(f"{status}: {_text(text[:400])}" if text else status)
+        return self.plain(f"{status}: {text[:400].decode('utf-8', 'replace')}" if text else status)
 
     def _fault(self, url: str, hosts: set[str] | None) -> str | None:
         """Why `url` is not allowed; None when it is. With `hosts` None, all hosts are allowed."""
@@ -203,10 +204,10 @@ class Service:
 
 
 def _join(base: str, link: str) -> str:
-    try:
+    """The address that a link leads to; the link itself if it is none, which `_fault` reports."""
+    with suppress(ValueError):
         return urljoin(base, link)
-    except ValueError:
-        return link  # no address either: `_fault` says so
+    return link
 
 
 def _opener(url: str) -> OpenerDirector:
@@ -223,11 +224,11 @@ def _blocks(answer: http.client.HTTPResponse, limit: int, until: Deadline) -> It
     """The body in blocks, as it arrives."""
     stated, done = answer.length, 0
     if stated is not None and stated > limit:
-        raise SubjectError(f"the service sends {stated} bytes, the limit is {limit}")
+        raise ModelError(f"the service sends {stated} bytes, the limit is {limit}")
     while block := answer.read1(1 << 16):
         done += len(block)
         if done > limit:
-            raise SubjectError(f"the service sends more than the limit of {limit} bytes")
+            raise ModelError(f"the service sends more than the limit of {limit} bytes")
         until.wait(0.0, f"{done} bytes had come")
         yield block
     if stated is not None and done < stated:
@@ -247,10 +248,6 @@ def _retry_after(answer: http.client.HTTPResponse) -> float | None:
 def _shown(url: str) -> str:
     """An address as it may be printed and stored, without its query and login, which may be keys."""
     return without_login(url.split("?")[0])[:200]
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 MAX_FRAMES = 20_000
@@ -309,23 +306,17 @@ class VideoApi:
     def link(self, answer: Mapping[str, Any]) -> str | None:
         """Address of the video in the answer to a poll.
 
-        Args:
-            answer: The answer.
-
         Returns:
             The address; None while the video is not ready.
-
-        Raises:
-            SubjectError: The generation failed, or the answer is not understood.
         """
         status, video = answer.get("status"), answer.get("video")
         if status in ("queued", "running"):
             return None
         if status == "failed":
-            raise SubjectError(f"the generation failed: {self._service.plain(answer.get('error'))}")
+            raise ModelError(f"the generation failed: {self._service.plain(answer.get('error'))}")
         if status != "succeeded" or not isinstance(video, str):
             said = self._service.plain({"status": status, "video": video})
-            raise SubjectError(f"the service speaks another dialect: {said}")
+            raise ModelError(f"the service speaks another dialect: {said}")
         return video
 
     def __init__(
@@ -364,14 +355,8 @@ class VideoApi:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Frames of the video that the service makes for a request, in chunks of one.
 
-        Args:
-            request: The request.
-
-        Yields:
-            `horizon` frames, each (1, H, W, 3).
-
         Raises:
-            SubjectError: An outage, a refusal, a failed generation, a passed deadline, or a video that is damaged, too
+            ModelError: An outage, a refusal, a failed generation, a passed deadline, or a video that is damaged, too
                 large or too short. No frame is returned then.
         """
         until = Deadline(self._deadline_s, self.clock)
@@ -390,7 +375,7 @@ class VideoApi:
         ticket = self.ticket(answer)
         # It becomes part of an address, so it may hold nothing that leads elsewhere.
         if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", ticket):
-            raise SubjectError(f"the service speaks another dialect: {self._service.plain(ticket)!r} is no id")
+            raise ModelError(f"the service speaks another dialect: {self._service.plain(ticket)!r} is no id")
         pause = self._poll_s
         while True:
             answer, after = self._service.ask("GET", f"{self.path}/{ticket}", until)
@@ -410,12 +395,12 @@ class VideoApi:
             if found := problems(file):
                 raise DataError(found[0])
         except DataError as error:
-            raise SubjectError(f"the video of the service: {str(error).removeprefix(f'{file}: ')}") from None
+            raise ModelError(f"the video of the service: {str(error).removeprefix(f'{file}: ')}") from None
         asked = request.context.clip.fps
         steps = range(self._lead, self._lead + request.horizon)
         indices = [int(step * clip.fps / asked + 0.5) for step in steps]
         if indices[-1] >= len(clip):
-            raise SubjectError(
+            raise ModelError(
                 f"the video of the service ends too early: it holds {len(clip)} frames at {clip.fps:g} a second, "
                 f"{steps.stop} at {asked:g} were asked for"
             )

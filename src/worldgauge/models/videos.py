@@ -7,12 +7,12 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NoReturn, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 from worldgauge.core.actions import Control
-from worldgauge.core.errors import NotApplicableError, SubjectError, UsageError
+from worldgauge.core.errors import ModelError, NotApplicableError, UsageError
 from worldgauge.core.image import IMAGE_SUFFIXES, Frames, images_in
-from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.model import Blinding, ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip, digest_of_video, problems
 from worldgauge.models import models
 
@@ -47,9 +47,7 @@ class Videos:
         fps: Rate of all videos in frames a second, where it is not that of the recordings: the model was asked for the
             same seconds at its own rate. "same": rates that differ by half a frame over the rollout are an error.
             "ignore" takes frames one by one, whatever the rate and the times of the frames.
-
-    Raises:
-        UsageError: The folder cannot be read, or an argument is not allowed.
+        salt: Salt of a sealed data set, whose videos have the names of its questions.
     """
 
     def __init__(
@@ -59,6 +57,7 @@ class Videos:
         control: Control = "actions",
         longer: Longer = "error",
         fps: Rate | float = "same",
+        salt: str | None = None,
     ) -> None:
         if longer not in get_args(Longer):
             raise UsageError(f"videos: longer is {longer!r}; give {' or '.join(get_args(Longer))}")
@@ -67,17 +66,20 @@ class Videos:
             raise UsageError(f"videos: fps is {fps!r}; give {' or '.join(get_args(Rate))}, or frames a second")
         self._root = Path(str(root)).expanduser()
         self._videos = _find(self._root)
+        self._names = Blinding(salt)
         self._longer = longer
         self._compares_rates = fps != "ignore"
-        settings = {"videos": _digest(self._videos), "longer": longer, "fps": fps}
+        # SHA-256 over names and contents; the folder may lie elsewhere.
+        whole = hashlib.sha256()
+        for task in sorted(self._videos):
+            for video in self._videos[task]:
+                whole.update(f"{task}{video.path.suffix}\0{video.sha256}\n".encode("utf-8", "surrogateescape"))
+        settings: dict[str, Any] = {"videos": whole.hexdigest(), "longer": longer, "fps": fps}
+        settings |= {} if salt is None else {"salt": salt}
         self.spec = ModelSpec(str(name), control=control, fps=own, settings=settings)
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Frames of the video of a task, in chunks of one.
-
-        Yields:
-            `horizon` frames, each (1, H, W, 3).
-        """
+        """Frames of the video of a task, in chunks of one."""
         path = self._video_of(request.task)
         is_timed = path.is_file() or self.spec.fps is not None or not self._compares_rates
         clip = Clip.open(path, request.context.clip.fps if is_timed else None, by_time=self._compares_rates)
@@ -99,36 +101,37 @@ class Videos:
         """Look up the video of a task among the files found; the id comes from data and is never opened as a path."""
         if not task:
             raise NotApplicableError(f"'{self.spec.name}' holds a video for each task, and this request names no task")
+        task = self._names.name(task)
         found = self._videos.get(task, [])
         if not found:
             place, first, others = f"{self._root}/{task}", SUFFIXES[0], ", ".join(SUFFIXES[1:])
-            raise SubjectError(
+            raise ModelError(
                 f"{NO_VIDEO}: expected {place}{first} or {place}/video{first} (or {others}), or images in {place}"
             )
         if len(found) > 1:
             names = " and ".join(str(video.path) for video in found)
-            raise SubjectError(f"two videos of one task: {names}; leave one")
+            raise ModelError(f"two videos of one task: {names}; leave one")
         if _stamp(found[0].path) != found[0].stamp:
-            raise SubjectError(f"{found[0].path}: changed since the run began; start the run again")
+            raise ModelError(f"{found[0].path}: changed since the run began; start the run again")
         return found[0].path
 
     def _refuse_damage(self, path: Path) -> None:
         # Damaged streams decode to wrong frames without an error, so the file is decoded once for its faults alone.
         if found := problems(path):
-            raise SubjectError(f"{found[0]}; write this video again")
+            raise ModelError(f"{found[0]}; write this video again")
 
     def _check(self, clip: Clip, path: Path, request: RolloutRequest) -> None:
         count, wanted = len(clip), request.horizon
         rate, asked = clip.fps, request.context.clip.fps
         if self._compares_rates and abs(rate - asked) * wanted / asked >= 0.5:
-            raise SubjectError(
+            raise ModelError(
                 f"{path}: runs at {rate:g} frames/s, and {asked:g} were asked for; give fps={rate:g} for a model of "
                 "that rate, or fps=ignore to take its frames one by one"
             )
         if count < wanted:
-            raise SubjectError(f"{path}: holds {count} frames, {wanted} are needed")
+            raise ModelError(f"{path}: holds {count} frames, {wanted} are needed")
         if count > wanted and self._longer == "error":
-            raise SubjectError(
+            raise ModelError(
                 f"{path}: holds {count} frames, {wanted} are needed; "
                 "cut off what repeats the context, and give longer=cut to drop the end"
             )
@@ -156,7 +159,8 @@ def videos_in(root: Path | str) -> dict[str, list[Path]]:
             videos = [path for path in paths if path.suffix.lower() in SUFFIXES]
             images = [path for path in paths if path.suffix.lower() in IMAGE_SUFFIXES]
             for path in videos or images:
-                _check_inside(path, root)
+                if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+                    raise UsageError(f"videos: {path} is a link that leads out of {root}; put the file itself there")
             if images and not videos and not below and Path(folder) != root:
                 videos = [Path(folder)]
             for path in videos:
@@ -190,11 +194,6 @@ def _refuse(error: OSError) -> NoReturn:
     raise error
 
 
-def _check_inside(path: Path, root: Path) -> None:
-    if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
-        raise UsageError(f"videos: {path} is a link that leads out of {root}; put the file itself there")
-
-
 def _read(path: Path) -> _Video:
     stamp = _stamp(path)  # before its bytes are read: a change in between is then seen at play-back
     return _Video(path, stamp, digest_of_video(path))
@@ -207,12 +206,3 @@ def _stamp(path: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return -1, 0
     return sum(each.st_size for each in facts), max(each.st_mtime_ns for each in facts)
-
-
-def _digest(videos: dict[str, list[_Video]]) -> str:
-    """SHA-256 over names and contents; the folder may lie elsewhere."""
-    whole = hashlib.sha256()
-    for task in sorted(videos):
-        for video in videos[task]:
-            whole.update(f"{task}{video.path.suffix}\0{video.sha256}\n".encode("utf-8", "surrogateescape"))
-    return whole.hexdigest()

@@ -7,6 +7,4 @@ from typing import Any
 
 from worldgauge.core.registry import Registry
 
-estimators: Registry[Callable[..., Any]] = Registry(
-    "estimator", __name__, group="worldgauge.estimators", in_suites="perception"
-)
+estimators: Registry[Callable[..., Any]] = Registry("estimator", __name__, in_suites="perception")

@@ -15,6 +15,7 @@ that a killed process left incomplete, or a disk has damaged, fails its CRC and 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import math
@@ -24,8 +25,8 @@ import struct
 import threading
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -57,17 +58,9 @@ _open: dict[tuple[int, Path, int], Packs] = {}  # by process, too: a fork writes
 def cached_rows(
     identity: Mapping[str, Any], arrays: Arrays, ask: Callable[[Arrays], Arrays]
 ) -> dict[str, NDArray[Any]]:
-    """Return `ask(arrays)` from the cache, for a network that answers row by row.
-
-    Row i of each answer belongs to row i of each array. Only rows that are not in the cache are computed, each once and
-    all in one call.
-
-    Args:
-        arrays: Numbers or booleans by name, each (n, ...).
-
-    Returns:
-        Arrays by name, each (n, ...).
-    """
+    """Return `ask(arrays)` from the cache, for a network that answers row by row. Row i of each answer belongs to row i
+    of each array. Only rows that are not in the cache are computed, each once and all in one call. arrays: Numbers or
+    booleans by name, each (n, ...). Returns arrays by name, each (n, ...)."""
     n = _rows(arrays, "arrays")
     packs = _packs(identity)
     if packs is None or n == 0:
@@ -122,9 +115,34 @@ def cache_folder() -> Path | None:
     return None if given.lower() == "off" else Path(given or user_cache_dir("worldgauge"))
 
 
+def data_cache() -> Path:
+    """The cache folder, for data sets that a command makes there."""
+    folder = cache_folder()
+    if folder is None:
+        raise UsageError(f"{FOLDER_VARIABLE} is off, so data sets have no place; give the folder of a data set")
+    return folder
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock beside a folder; other processes wait."""
+    lock = folder.with_name(f".{folder.name}.lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("w")
+    except OSError as error:
+        raise UsageError(
+            f"{lock.parent}: cannot be written ({error.strerror}); name another folder with {FOLDER_VARIABLE}, "
+            "or give the folder of a data set"
+        ) from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def _packs(identity: Mapping[str, Any]) -> Packs | None:
     """The packs with the answers of `identity`; None when the cache is off."""
-    folder, limit = cache_folder(), _limit_bytes()
+    folder, limit = cache_folder(), limit_bytes()
     if folder is None or limit <= 0:
         return None
     who = json.dumps({**identity, "format": FORMAT_VERSION}, sort_keys=True, allow_nan=False)
@@ -136,7 +154,8 @@ def _content_key(content: bytes | str) -> bytes:
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).digest()
 
 
-def _limit_bytes() -> int:
+def limit_bytes() -> int:
+    """The most bytes that one kind of entry may need: what WORLDGAUGE_CACHE_GB says."""
     given = os.environ.get(LIMIT_VARIABLE, "")
     try:
         limit = float(given) if given else DEFAULT_LIMIT_GB
@@ -180,12 +199,8 @@ def is_kept(dtype: np.dtype[Any]) -> bool:
 
 
 class Packs:
-    """The packs `*.pack` in a folder, of which this process writes one at a time.
-
-    Args:
-        limit: Bytes of all packs in the parent of `folder`. Each writing process keeps to it within the size of one
-            pack.
-    """
+    """The packs `*.pack` in a folder, of which this process writes one at a time. `limit`: Bytes of all packs in the
+    parent of `folder`. Each writing process keeps to it within the size of one pack."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self._folder, self._limit = folder, limit
@@ -203,7 +218,15 @@ class Packs:
         found: dict[bytes, dict[str, NDArray[Any]]] = {}
         with self._lock:
             if not wanted <= self._index.keys():
-                self._look()
+                # Learn what other processes have written since the last time.
+                for path in self._folder.glob("*.pack"):
+                    if path.name in self._written:
+                        continue
+                    with suppress(OSError):  # removed in the meantime
+                        size, seen = path.stat().st_size, self._seen.get(path.name, 0)
+                        if size != seen:
+                            with path.open("rb") as file:
+                                self._seen[path.name] = self._scan(path.name, file, seen if seen < size else 0, size)
             while missing := sorted((self._index[key][-1], key) for key in wanted - found.keys() if key in self._index):
                 for pack, places in groupby(missing, key=lambda each: each[0].pack):
                     found |= _read(self._folder / pack, places)
@@ -225,7 +248,7 @@ class Packs:
                 self._refused = False
 
     def _append(self, records: Mapping[bytes, bytes]) -> None:
-        if not self._own or _size(self._folder / self._own) >= self._pack_bytes:
+        if not self._own or ((own := self._folder / self._own).exists() and own.stat().st_size >= self._pack_bytes):
             self._folder.mkdir(parents=True, exist_ok=True)
             self._make_room()
             self._own = f"{uuid.uuid4().hex}.pack"
@@ -257,17 +280,6 @@ class Packs:
             path.unlink(missing_ok=True)
             total -= size
 
-    def _look(self) -> None:
-        """Learn what other processes have written since the last time."""
-        for path in self._folder.glob("*.pack"):
-            if path.name in self._written:
-                continue
-            with suppress(OSError):  # removed in the meantime
-                size, seen = path.stat().st_size, self._seen.get(path.name, 0)
-                if size != seen:
-                    with path.open("rb") as file:
-                        self._seen[path.name] = self._scan(path.name, file, seen if seen < size else 0, size)
-
     def _scan(self, pack: str, file: IO[bytes], position: int, size: int) -> int:
         """Put the records from `position` on into the index; returns where the next one will start."""
         while position + _LEAD <= size:
@@ -290,10 +302,6 @@ class _Place(NamedTuple):
     pack: str
     offset: int
     length: int
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def _read(pack: Path, places: Iterable[tuple[_Place, bytes]]) -> dict[bytes, dict[str, NDArray[Any]]]:

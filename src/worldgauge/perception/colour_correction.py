@@ -22,27 +22,21 @@ from numpy.typing import NDArray
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Image
 from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, SETTLED_STATES
-from worldgauge.worlds.voxel.textures import FACE_GROUP, SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
 
 BITS = 6
 """Bits of each channel in the colour table."""
+_MOST = (1 << BITS) - 1
 
 FLOOR = 5e-4
 """Likelihood of a colour that a category never shows."""
 
 
 class Rule(NamedTuple):
-    """How a pixel is classified.
+    """How a pixel is classified."""
 
-    Attributes:
-        spread: Standard deviation, in table cells of 4 levels, of what is done to a colour.
-        near_px: Side at 640 columns of the neighbourhood that keeps edges.
-        wide_px: Side of the one that bridges the grain of near textures.
-    """
-
-    spread: float
-    near_px: int
-    wide_px: int
+    spread: float  # standard deviation of what is done to a colour, table cells of 4 levels
+    near_px: int  # side at 640 columns of the neighbourhood that keeps edges
+    wide_px: int  # side of the one that bridges the grain of near textures
     wide_weight: float
 
 
@@ -59,14 +53,7 @@ BUILDING_BIAS = -0.15
 
 
 def classify(rgb: NDArray[np.uint8], rule: Rule = SHARP) -> NDArray[np.uint16]:
-    """Category of every pixel of an image.
-
-    Args:
-        rgb: (H, W, 3) uint8.
-
-    Returns:
-        (H, W) uint16 index into blocks.CATEGORIES.
-    """
+    """Category of every pixel of an image. rgb: (H, W, 3) uint8. Returns (H, W) uint16 index into blocks.CATEGORIES."""
     codes = _codes(np.ascontiguousarray(rgb))
     near, wide = (max(3, round(side * rgb.shape[1] / 640) | 1) for side in (rule.near_px, rule.wide_px))
     best = np.zeros(codes.shape, np.uint16)
@@ -80,16 +67,8 @@ def classify(rgb: NDArray[np.uint8], rule: Rule = SHARP) -> NDArray[np.uint16]:
 
 
 def number_components(mask: NDArray[np.bool_], smallest: int) -> NDArray[np.uint16]:
-    """Number the connected parts of a mask from 1.
-
-    Gaps narrower than BRIDGE_PX do not split an object: they come and go with compression.
-
-    Args:
-        mask: (H, W) bool.
-
-    Returns:
-        (H, W) uint16 numbers, 0 outside the mask.
-    """
+    """Number the connected parts of a mask from 1. Gaps narrower than BRIDGE_PX do not split an object: they come and
+    go with compression. mask: (H, W) bool. Returns (H, W) uint16 numbers, 0 outside the mask."""
     side = max(1, round(BRIDGE_PX * mask.shape[1] / 640))
     bridged = cv2.morphologyEx(mask.view(np.uint8), cv2.MORPH_CLOSE, np.ones((side, side), np.uint8))
     count, labels = cv2.connectedComponents(bridged, connectivity=8)
@@ -108,8 +87,9 @@ def colour_table(spread: float) -> NDArray[np.float32]:
     kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / spread) ** 2)
     work = np.zeros(1 << (3 * BITS))
     for category, colours in _materials():
-        cells, counts = np.unique(colours >> (8 - BITS), axis=0, return_counts=True)
-        _raise(likelihood[category], work, cells.astype(np.int64), counts / counts.sum(), kernel / kernel.sum())
+        codes, counts = np.unique(_codes(colours[None]), return_counts=True)
+        cells = np.stack([codes >> (2 * BITS), (codes >> BITS) & _MOST, codes & _MOST], -1).astype(np.int64)
+        _raise(likelihood[category], work, cells, counts / counts.sum(), kernel / kernel.sum())
     table: NDArray[np.float32] = np.log(likelihood + FLOOR).astype(np.float32)
     table[CATEGORIES.index("building")] += BUILDING_BIAS
     return table
@@ -117,6 +97,9 @@ def colour_table(spread: float) -> NDArray[np.float32]:
 
 def _materials() -> list[tuple[int, NDArray[np.uint8]]]:
     """(category, colours (n, 3)): every texture at all sizes under each light, and the sky in four bands."""
+    # Loaded late: it draws the textures.
+    from worldgauge.worlds.voxel.textures import FACE_GROUP, SHADES, TEXELS, TEXTURE_OF, mipmaps, sky_colours
+
     levels = mipmaps(TEXELS)
     found = {}
     for state in range(1, SETTLED_STATES):
@@ -142,14 +125,9 @@ def _raise(
     weights: NDArray[np.float64],
     kernel: NDArray[np.float64],
 ) -> None:
-    """Raise `likelihood` to that of one material: its weighted colour cells, blurred by `kernel`.
-
-    What the blur moves past black or white is added back in proportion.
-
-    Args:
-        cells: (n, 3) colour cells of the material.
-        weights: (n,) weights of the cells.
-    """
+    """Raise `likelihood` to that of one material: its weighted colour cells, blurred by `kernel`. What the blur moves
+    past black or white is added back in proportion. `cells`: (n, 3) colour cells of the material. `weights`: (n,)
+    weights of the cells."""
     side = 1 << BITS
     radius = len(kernel) // 2
     inside = 0.0
@@ -264,37 +242,23 @@ class Correction:
     offset: float
 
     def applied(self, frame: Image) -> Image:
-        """The frame, blurred and with corrected colours.
-
-        Args:
-            frame: (H, W, 3) uint8.
-
-        Returns:
-            (H, W, 3) uint8.
-        """
+        """The frame, blurred and with corrected colours. frame: (H, W, 3) uint8. Returns (H, W, 3) uint8."""
         return np.asarray(cv2.LUT(_blurred(frame), _curves(self.gains, self.offset)[None]), np.uint8)
 
 
 def estimate_correction(frames: Sequence[Image]) -> Correction:
-    """Estimate the gains and the offset that a clip needs.
-
-    The clip must show an embedded world of blocks. Any other is only made as like it as gains and an offset can.
-
-    Args:
-        frames: (H, W, 3) uint8, at least one. See FRAMES.
-    """
+    """Estimate the gains and the offset that a clip needs. The clip must show an embedded world of blocks. Any other is
+    only made as like it as gains and an offset can. `frames`: (H, W, 3) uint8, at least one. See FRAMES."""
     from scipy.optimize import minimize
 
     small = [cv2.resize(_blurred(frame), _SMALL, interpolation=cv2.INTER_AREA).reshape(-1, 3) for frame in frames]
-    pixels = np.concatenate(small)
+    pixels = np.asarray(np.concatenate(small), np.uint8)
     pixels = pixels[:: max(1, len(pixels) // _PIXELS)]
     table = _log_likelihood()
 
     def cost(units: FloatArray) -> float:
-        gains, offset = _in_levels(units)
-        red, green, blue = (_curves(gains, offset) >> (8 - BITS)).astype(np.int32).T
-        cells = (((red << BITS)[pixels[:, 0]] + green[pixels[:, 1]]) << BITS) + blue[pixels[:, 2]]
-        return _PRIOR * float(units @ units) - float(table[cells].sum()) / (_UNIT * len(pixels))
+        likelihood = _sum_after(_curves(*_in_levels(units)), pixels, table)
+        return _PRIOR * float(units @ units) - float(likelihood) / (_UNIT * len(pixels))
 
     tried = []
     for start in _STARTS:
@@ -303,6 +267,18 @@ def estimate_correction(frames: Sequence[Image]) -> Correction:
         tried.append(minimize(cost, np.array(start), method="Nelder-Mead", options=options))
     best = min(tried, key=lambda one: float(one.fun))
     return Correction(*_in_levels(best.x))
+
+
+@njit(cache=True, nogil=True)
+def _sum_after(curves: NDArray[np.uint8], pixels: NDArray[np.uint8], table: NDArray[np.int64]) -> int:
+    """Sum of `table` over pixels (n, 3) whose levels the curves (256, 3) have changed."""
+    shift, total = 8 - BITS, 0
+    for i in range(len(pixels)):
+        code = 0
+        for c in range(3):
+            code = (code << BITS) | (int(curves[pixels[i, c], c]) >> shift)
+        total += table[code]
+    return total
 
 
 def _blurred(frame: Image) -> Image:
@@ -314,10 +290,14 @@ def _in_levels(units: FloatArray) -> tuple[tuple[float, float, float], float]:
     return (float(red), float(green), float(blue)), float(_OFFSET_STEP * units[3])
 
 
+@njit(cache=True, nogil=True)
 def _curves(gains: tuple[float, float, float], offset: float) -> NDArray[np.uint8]:
     """New level of every level, (256, 3)."""
-    levels = np.arange(256)[:, None] * np.array(gains) + offset
-    return np.asarray(np.clip(np.rint(levels), 0, 255), np.uint8)
+    curves = np.empty((256, 3), np.uint8)
+    for level in range(256):
+        for c in range(3):
+            curves[level, c] = np.uint8(min(max(np.rint(level * gains[c] + offset), 0.0), 255.0))
+    return curves
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@
 | "imaging" | a network or a server | `scores(frames)` (n,) |
 | "video" | a network or a server | `features(frames)` (400,) |
 
-A network has the name of its weights (`worldgauge weights list`), a server is named as models are: "cmd:...",
+A network has the name of its weights (`worldgauge list weights`), a server is named as models are: "cmd:...",
 "pipe:...", "http://...". The spec of a server has kind = what, and `layout` states what it returns where there is a
 choice. Both get float32 arrays, channels last; a server gets at most BATCH frames in one request:
 
@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, overload
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ from worldgauge.core.errors import (
 )
 from worldgauge.core.io import digest_of_file
 from worldgauge.core.model import Needs
-from worldgauge.metrics.learned import aesthetic, imaging
+from worldgauge.metrics.lpips_fvd import aesthetic, imaging
 from worldgauge.perception import estimators
 from worldgauge.perception.cache import cached_rows
 from worldgauge.perception.network_source import BATCH as BATCH
@@ -84,16 +84,9 @@ _SCALE = np.array([0.458, 0.448, 0.450], np.float32)
 class Lpips:
     """Learned perceptual distance (LPIPS 0.1, AlexNet): 0 for equal images, larger for more different ones.
 
-    Source: Zhang et al. 2018, equation 1; used by LoopNav, section 4.
-
-    Args:
-        weights: One or several files that together hold `features.{0,3,6,8,10}.{weight,bias}` of an AlexNet and the
-            linear heads `lin{0..4}.model.1.weight`: .npz, .safetensors, or .pth (which needs the extra 'torch').
-
-    Raises:
-        WorldgaugeError: No weights are given.
-        DataError: A file cannot be used.
-    """
+    `weights` are one or several files that together hold `features.{0,3,6,8,10}.{weight,bias}` of an AlexNet and the
+    linear heads `lin{0..4}.model.1.weight`: .npz, .safetensors, or .pth (which needs the extra 'torch'). Source: Zhang
+    et al. 2018, equation 1; used by LoopNav, section 4."""
 
     def __init__(self, weights: str | Path | Iterable[str | Path] | None = None) -> None:
         if weights is None:
@@ -117,28 +110,18 @@ class Lpips:
             channels = len(weight)
 
     def __call__(self, a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
-        """Compute the distance of two images.
-
-        Args:
-            a: (H, W, 3) uint8 RGB, at least 63 pixels per side.
-        """
-        if a.shape != b.shape or a.ndim != 3 or a.shape[2] != 3 or min(a.shape[:2]) < 63:
-            raise ShapeError(f"LPIPS needs two (H, W, 3) images of equal size >= 63, got {a.shape} and {b.shape}")
+        """Compute the distance of two images. a: (H, W, 3) uint8 RGB, at least 63 pixels per side."""
         return self._between(*(image.astype(np.float32) / 127.5 - 1 for image in (a, b)))
 
     def distance(self, x: Float32, y: Float32) -> float:
-        """Distance of two float images, such as `metrics.frame_pairs.prepared` returns.
-
-        Args:
-            x: (H, W, 3) float32 in [0, 1], H and W >= 63.
-        """
-        for image in (x, y):
-            if image.ndim != 3 or image.shape != x.shape or image.shape[2] != 3 or min(image.shape[:2]) < 63:
-                raise ShapeError(f"LPIPS needs two (H, W, 3) images of equal size >= 63, got {x.shape} and {y.shape}")
+        """Distance of two float images, such as `metrics.frame_pairs.prepared` returns. `x`: (H, W, 3) float32 in [0,
+        1], H and W >= 63."""
         return self._between(*(np.asarray(2 * image - 1, np.float32) for image in (x, y)))
 
     def _between(self, x: Float32, y: Float32) -> float:
         """Distance of two images in [-1, 1]."""
+        if x.shape != y.shape or x.ndim != 3 or x.shape[2] != 3 or min(x.shape[:2]) < 63:
+            raise ShapeError(f"LPIPS needs two (H, W, 3) images of equal size >= 63, got {x.shape} and {y.shape}")
         total = 0.0
         for one, other, head in zip(self._features(x), self._features(y), self._heads, strict=True):
             total += float((((one - other) ** 2) @ head).mean())
@@ -239,16 +222,8 @@ class _Asked:
 class Dino(_Asked):
     """DINO patch tokens; MIND uses DINOv3 ViT-B/16.
 
-    Args:
-        at: Address of a server of kind "dino", or the name of a network whose weights are on this machine.
-        parity: "released" shows the network the same input as the released scorer: frames divided by 255 twice.
-
-    Raises:
-        WorldgaugeError: `at` is missing.
-        UsageError: The server is of another kind, or the address is not allowed.
-        SubjectError: The server does not start or breaks the protocol.
-        AbsentWeightsError: The weights of the network are missing.
-    """
+    `at` is the address of a server of kind "dino", or the name of a network whose weights are on this machine. With
+    `parity` "released" the network gets the input of the released scorer: frames divided by 255 twice."""
 
     kind: What = "dino"
 
@@ -262,17 +237,9 @@ class Dino(_Asked):
         return {**super().settings, "parity": "released" if self._released else None}
 
     def tokens(self, frames: Float32) -> Float32:
-        """Patch tokens of frames.
-
-        DINOv3 ViT-B/16 and servers return (n, 201, 768), 0.6 MB for each frame: pass a few frames of a long clip at a
-        time.
-
-        Args:
-            frames: (n, H, W, 3) float32 in [0, 1].
-
-        Returns:
-            (n, tokens, channels) float32, the class token and four registers first.
-        """
+        """Patch tokens of frames. DINOv3 ViT-B/16 and servers return (n, 201, 768), 0.6 MB for each frame: pass a few
+        frames of a long clip at a time. frames: (n, H, W, 3) float32 in [0, 1]. Returns (n, tokens, channels) float32,
+        the class token and four registers first."""
         seen = self._ask(
             {"frames": frames}, lambda part: dino_input(part, released=self._released), "tokens", (TOKENS, CHANNELS)
         )
@@ -283,14 +250,8 @@ class Dino(_Asked):
 class Aesthetic(_Asked):
     """Aesthetic score: CLIP ViT-L/14 and LAION's linear head.
 
-    Args:
-        at: Address of a server of kind "aesthetic", or the name of a network whose weights are on this machine.
-        head: Weight file (`weight` (1, 768), `bias` (1,)), needed when a server returns features.
-
-    Raises:
-        WorldgaugeError: As for `Dino`.
-        DataError: The weight file cannot be used.
-    """
+    `at` is as for `Dino`. `head` is a weight file (`weight` (1, 768), `bias` (1,)), needed when a server returns
+    features."""
 
     kind: What = "aesthetic"
     layouts = ("features", "scores")
@@ -317,14 +278,7 @@ class Aesthetic(_Asked):
         return {**super().settings, "head": None if own else self._head.digest}  # type: ignore[union-attr]
 
     def scores(self, frames: Float32) -> Float64:
-        """Aesthetic scores of frames.
-
-        Args:
-            frames: (n, H, W, 3) float32 in [0, 1].
-
-        Returns:
-            (n,) scores, roughly 0 to 1.
-        """
+        """Aesthetic scores of frames. frames: (n, H, W, 3) float32 in [0, 1]. Returns (n,) scores, roughly 0 to 1."""
         if self._head is None:
             return self._ask({"frames": frames}, clip_input, "scores", ()).astype(np.float64) / 10
         head = self._head
@@ -334,26 +288,12 @@ class Aesthetic(_Asked):
 
 @estimators.register("imaging", needs="weights", version=1)
 class Imaging(_Asked):
-    """Imaging quality: MUSIQ of SPAQ.
-
-    Args:
-        at: Address of a server of kind "imaging", or the name of a network whose weights are on this machine.
-
-    Raises:
-        WorldgaugeError: As for `Dino`.
-    """
+    """Imaging quality: MUSIQ of SPAQ. `at` is as for `Dino`."""
 
     kind: What = "imaging"
 
     def scores(self, frames: Float32) -> Float64:
-        """Imaging scores of frames.
-
-        Args:
-            frames: (n, H, W, 3) float32 in [0, 1].
-
-        Returns:
-            (n,) scores, roughly 0 to 1.
-        """
+        """Imaging scores of frames. frames: (n, H, W, 3) float32 in [0, 1]. Returns (n,) scores, roughly 0 to 1."""
         raw = self._ask({"frames": frames}, musiq_input, "scores", ())
         return np.array([imaging(float(each)) for each in raw], np.float64)
 
@@ -364,14 +304,7 @@ class AskedLpips(_Asked):
     kind: What = "lpips"
 
     def distances(self, x: Float32, y: Float32) -> Float64:
-        """LPIPS distances of frame pairs.
-
-        Args:
-            x: (n, H, W, 3) float32 in [0, 1].
-
-        Returns:
-            (n,) distances.
-        """
+        """LPIPS distances of frame pairs. x: (n, H, W, 3) float32 in [0, 1]. Returns (n,) distances."""
         _check_pair(x, y)
         return self._ask({"x": x, "y": y}, musiq_input, "distances", ()).astype(np.float64)
 
@@ -382,25 +315,15 @@ class VideoFeatures(_Asked):
     kind: What = "video"
 
     def features(self, frames: Iterable[NDArray[np.uint8]]) -> Float64:
-        """Features of one video.
-
-        Args:
-            frames: T frames (H, W, 3) uint8, T at least 10.
-
-        Returns:
-            (400,) features.
-        """
+        """Features of one video. frames: T frames (H, W, 3) uint8, T at least 10. Returns (400,) features."""
         seen = {"video": i3d_input(frames)[None]}
         (found,) = self._source.rows(seen, "features", (VIDEO_CHANNELS,))
         return np.asarray(found, np.float64)
 
 
 class LocalLpips:
-    """LPIPS from weight files, without torch: about 0.6 s for a pair of 1280x720 frames on one core.
-
-    Args:
-        files: Weight files as `perception.lpips_numpy.Lpips` takes them, separated by commas.
-    """
+    """LPIPS from weight files, without torch: about 0.6 s for a pair of 1280x720 frames on one core. `files`: Weight
+    files as `Lpips` takes them, separated by commas."""
 
     name = "lpips"
     needs = Needs()
@@ -421,11 +344,7 @@ class LocalLpips:
         return {"distances": np.array(found, np.float64)}
 
     def distances(self, x: Float32, y: Float32) -> Float64:
-        """Compute LPIPS; see `AskedLpips.distances`.
-
-        Args:
-            x: (n, H, W, 3) float32 in [0, 1].
-        """
+        """Compute LPIPS; see `AskedLpips.distances`. x: (n, H, W, 3) float32 in [0, 1]."""
         _check_pair(x, y)
         return cached_rows(self.settings, {"x": x, "y": y}, self._looked)["distances"]
 
@@ -436,24 +355,6 @@ class LocalLpips:
 Perception = Dino | Aesthetic | Imaging | VideoFeatures | AskedLpips | LocalLpips
 
 
-@overload
-def open_perception(text: str | None, what: Literal["dino"], *, parity: str | None = None) -> Dino | Unavailable: ...
-@overload
-def open_perception(
-    text: str | None, what: Literal["aesthetic"], *, parity: str | None = None
-) -> Aesthetic | Unavailable: ...
-@overload
-def open_perception(
-    text: str | None, what: Literal["imaging"], *, parity: str | None = None
-) -> Imaging | Unavailable: ...
-@overload
-def open_perception(
-    text: str | None, what: Literal["video"], *, parity: str | None = None
-) -> VideoFeatures | Unavailable: ...
-@overload
-def open_perception(
-    text: str | None, what: Literal["lpips"], *, parity: str | None = None
-) -> LocalLpips | AskedLpips | Unavailable: ...
 def open_perception(text: str | None, what: What, *, parity: str | None = None) -> Perception | Unavailable:
     """Open what a text names for one kind of perception; see the tables of the module. Close the result after use."""
     if what not in get_args(What):
@@ -475,11 +376,9 @@ def open_perception(text: str | None, what: What, *, parity: str | None = None) 
 
 
 def load_network(text: str | None, what: What, parity: str | None = None) -> Perception | Unavailable:
-    """As `open_perception`, but kept open until the process ends, because the network may be large.
-
-    Weights that change in between count as another network. Damaged files only disable their own metric: they give a
-    reason, as missing files do.
-    """
+    """As `open_perception`, but kept open until the process ends, because the network may be large. Weights that change
+    in between count as another network. Damaged files only disable their own metric: they give a reason, as missing
+    files do."""
     if text is None:
         return _perceived(None, what, parity, "")
     return _perceived(text, what, parity, f"{weights_digest(text, what)} {served_code(named_by(text, what).asked)}")

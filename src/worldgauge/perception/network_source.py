@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from worldgauge.core.model import Needs
 from worldgauge.perception.cache import cached_rows
 from worldgauge.perception.networks import RowNetwork, networks, ready
 from worldgauge.serving import SCHEMES, is_served, open_estimator
-from worldgauge.serving.remote import Expected
+from worldgauge.serving.remote_model import Expected
 from worldgauge.weights import AbsentWeightsError, opened
 from worldgauge_serve import digest
 
@@ -29,37 +29,7 @@ ON_GPU = 24
 """Rows to ask a network on a GPU for at a time: pairs of frames at 720p take 22 MB each here."""
 
 
-class Source(Protocol):
-    """A source of answers of one kind.
-
-    Attributes:
-        layout: What a server returns where there is a choice; else empty.
-    """
-
-    name: str
-    layout: str
-    needs: Needs
-    at_once: int
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Everything that changes the answers, but not their location."""
-        ...
-
-    def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
-        """Run the network.
-
-        Returns:
-            The output (n, *sides).
-        """
-        ...
-
-    def close(self) -> None:
-        """Close the source; a child process is ended."""
-        ...
-
-
-def source_of(text: str, kind: str, layouts: tuple[str, ...]) -> Source:
+def source_of(text: str, kind: str, layouts: tuple[str, ...]) -> ServerSource | NetworkSource:
     """Open a server, when `text` is an address, or else the network with that name."""
     return ServerSource(text, kind, layouts) if is_served(text) else NetworkSource(text, kind)
 
@@ -70,7 +40,7 @@ def network_names(kind: str) -> list[str]:
 
 
 class ServerSource:
-    """A server of one kind."""
+    """A server of one kind. layout: what it returns if there is a choice; else empty."""
 
     at_once = BATCH
 
@@ -88,13 +58,13 @@ class ServerSource:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """See `Source.settings`."""
+        """Everything that changes the answers, but not their location."""
         remote = self._remote
         identity = {"settings": dict(remote.spec.settings), "source": remote.source, "given": dict(remote.given)}
         return {"estimator": self.name, "layout": self.layout, **identity}
 
     def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
-        """Ask the server; see `Source.rows`. At most BATCH rows go into one request."""
+        """The output (n, *sides) of the server. At most BATCH rows go into one request."""
         if sides is None:
             raise WorldgaugeError(f"what a server of '{self.name}' has to answer is not told")
         (n,) = {len(array) for array in arrays.values()}
@@ -107,7 +77,7 @@ class ServerSource:
         return np.concatenate(parts)
 
     def close(self) -> None:
-        """See `Source.close`."""
+        """Close the connection; a child process is ended."""
         self._remote.close()
 
 
@@ -131,11 +101,11 @@ class NetworkSource:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """See `Source.settings`."""
+        """Everything that changes the answers, but not their location."""
         return {"estimator": self.name, **self._identity}
 
     def rows(self, arrays: Arrays, answer: str, sides: tuple[int, ...] | None) -> NDArray[Any]:
-        """Run the network; see `Source.rows`."""
+        """The output (n, *sides) of the network."""
         return cached_rows(self._identity, arrays, self.network.answer)[answer]
 
     def close(self) -> None:
@@ -154,35 +124,31 @@ PAPERS: Mapping[What, tuple[str, str]] = {
 """Kind of perception -> the setting of a suite that names it, and the network of the papers."""
 
 
-class Named(NamedTuple):
-    """What a text names.
-
-    Attributes:
-        asked: Address of a server, or name of a network; empty when there is none.
-    """
+class PerceptionText(NamedTuple):
+    """What a text names. `asked`: Address of a server, or name of a network; empty when there is none."""
 
     files: tuple[str, ...] = ()
     asked: str = ""
     network: bool = False
 
 
-def named_by(text: str, what: What) -> Named:
+def named_by(text: str, what: What) -> PerceptionText:
     """Parse what a text names; nothing is opened."""
     if is_served(text):
-        return Named(asked=text)
+        return PerceptionText(asked=text)
     known = network_names(what)
     if text in known:
-        return Named(asked=text, network=True)
+        return PerceptionText(asked=text, network=True)
     headed = re.match(rf"(?P<file>.+?),(?P<address>(?:{'|'.join(SCHEMES)}):.*)$", text)
     if headed and what == "aesthetic":
-        return Named((headed["file"],), headed["address"])
+        return PerceptionText((headed["file"],), headed["address"])
     if "." not in text and "/" not in text:
         raise UnknownNameError(f"network for {PAPERS[what][0]}", text, known)
     if what != "lpips":
         raise UsageError(
             f"{what}: '{text}' is neither a network nor a server; {missing_reason(what).partition(': ')[2]}"
         )
-    return Named(tuple(text.split(",")))
+    return PerceptionText(tuple(text.split(",")))
 
 
 def weights_digest(text: str | None, what: What) -> str | None:

@@ -31,12 +31,8 @@ _MIN_PART = 8
 
 @dataclass(frozen=True)
 class PoseTrack:
-    """Camera poses of the frames of a video.
-
-    Attributes:
-        poses: (n, 4, 4) camera-to-world in the frame of the first camera, in the source's own unit.
-        frames: (n,) ascending frame indices of the poses.
-    """
+    """Camera poses of the frames of a video. `poses`: (n, 4, 4) camera-to-world in the frame of the first camera, in
+    the source's own unit. `frames`: (n,) ascending frame indices of the poses."""
 
     status: TrackStatus
     reason: str
@@ -46,11 +42,7 @@ class PoseTrack:
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
     def filled(self, count: int) -> FloatArray:
-        """Poses of all frames from 0.
-
-        Returns:
-            (count, 4, 4) poses, NaN where a frame has none.
-        """
+        """Poses of all frames from 0. Returns (count, 4, 4) poses, NaN where a frame has none."""
         every = np.full((count, 4, 4), np.nan)
         if self.poses is not None:
             kept = self.frames < count
@@ -67,12 +59,8 @@ def recover_poses(
     hfov_deg: float | None = None,
     poses: FloatArray | None = None,
 ) -> PoseTrack:
-    """Find the camera pose of every frame of a video.
-
-    Args:
-        hfov_deg: Horizontal field of view in degrees; None when unknown.
-        poses: (len(video), 4, 4) camera-to-world, when they are known.
-    """
+    """Find the camera pose of every frame of a video. `hfov_deg`: Horizontal field of view in degrees; None when
+    unknown. `poses`: (len(video), 4, 4) camera-to-world, when they are known."""
     decoder = _opened(source, served_code(source))
     if getattr(decoder, "anchored", False):
         raise UsageError(
@@ -115,11 +103,9 @@ def _track(path: DecodedPath, count: int, source: str) -> PoseTrack:
 
 
 def _unbroken(poses: FloatArray, frames: NDArray[np.int64]) -> slice:
-    """The longest part of a track without a jump, which is a step `LEAP` times as long as every other.
-
-    At a jump the decoder has lost track of what both sides share and continues in another unit, so that one scale does
-    not fit both.
-    """
+    """The longest part of a track without a jump, which is a step `LEAP` times as long as every other. At a jump the
+    decoder has lost track of what both sides share and continues in another unit, so that one scale does not fit
+    both."""
     start, stop = 0, len(frames)
     while stop - start >= _MIN_PART:
         steps = np.linalg.norm(np.diff(poses[start:stop, :3, 3], axis=0), axis=1) / np.diff(frames[start:stop])

@@ -16,7 +16,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
@@ -32,12 +31,12 @@ from worldgauge.metrics.frame_pairs import (
     prepared_pair,
     psnr_of,
 )
-from worldgauge.metrics.pixel import COMMON_SIZE, mse, psnr_of_mse, ssim_320x180, ssim_table
+from worldgauge.metrics.psnr_ssim import COMMON_SIZE, mse, psnr_of_mse, ssim_320x180, ssim_table
 from worldgauge.perception.instances import CATEGORIES, Instances
 from worldgauge.perception.networks import Batches, choose_device, inference, torch_for
 
 if TYPE_CHECKING:
-    from worldgauge.perception.segment import Labels
+    from worldgauge.perception.segment import LabelImages
 
 Pair = tuple[Image, Image]
 PreparedPair = tuple[Prepared, Prepared]
@@ -55,13 +54,9 @@ _TURNS = 2
 
 
 class ScoreDevice:
-    """The pixel metrics in batches on a device. Safe for threads.
-
-    A batch that finds no room is halved, and so are those after it; a warning says so.
-
-    Args:
-        name: As torch names it: "cuda" (the first GPU), "cuda:1", or "cpu", which is for tests.
-    """
+    """The pixel metrics in batches on a device. Safe for threads. A batch that finds no room is halved, and so are
+    those after it; a warning says so. `name`: As torch names it: "cuda" (the first GPU), "cuda:1", or "cpu", which is
+    for tests."""
 
     def __init__(self, name: str) -> None:
         self._torch = torch_for(_WHAT)
@@ -82,26 +77,20 @@ class ScoreDevice:
         return self._where.is_cuda
 
     def pair_errors(self, pairs: Sequence[Pair]) -> list[PairError]:
-        """MSE, PSNR and SSIM of pairs at 1280x720: `metrics.frame_pairs.pair_error` of each.
-
-        Args:
-            pairs: Predicted and reference frames (h, w, 3) uint8; the first ones of one size, and so the others.
-        """
+        """MSE, PSNR and SSIM of pairs at 1280x720: `metrics.frame_pairs.pair_error` of each. `pairs`: Predicted and
+        reference frames (h, w, 3) uint8; the first ones of one size, and so the others."""
         return self._in_parts(self._pairs, self._pair_errors, pairs, SIZE[0] * SIZE[1])
 
     def pixel_scores(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """The metrics "ssim_table", "ssim_320x180", "psnr" and "mse" of `metrics.pixel`, of each pair.
-
-        Args:
-            pairs: Model's and true frames (H, W, 3) uint8, H and W >= 11; the first ones of one size, and so the
-                others. A true frame is brought to the size of the model's, and from its own pixels to the common size.
-        """
+        """Scores "ssim_table", "ssim_320x180", "psnr" and "mse" of `metrics.psnr_ssim` of each pair. `pairs`: a model's
+        and true frames (H, W, 3) uint8, H and W >= 11; the first ones of one size, and so the others. A true frame is
+        brought to the size of the model's, and from its own pixels to the common size."""
         return self._in_parts(
             self._pairs, self._pixel_scores, pairs, max(x.size for x in pairs[0]) // 3 if pairs else 1
         )
 
-    def scenes(self, labels: Sequence[Labels]) -> list[dict[str, Instances]]:
-        """Instances by category of label images: `Labels.scene` of each, equal to the last bit."""
+    def scenes(self, labels: Sequence[LabelImages]) -> list[dict[str, Instances]]:
+        """Instances by category of label images: `LabelImages.scene` of each, equal to the last bit."""
         return self._in_parts(self._labels, self._scenes, labels, labels[0].category.size if labels else 1)
 
     def _in_parts(
@@ -143,10 +132,11 @@ class ScoreDevice:
             for a, b, error in zip(whole.tolist(), common.tolist(), squared.tolist(), strict=True)
         ]
 
-    def _scenes(self, labels: Sequence[Labels]) -> list[dict[str, Instances]]:
+    def _scenes(self, labels: Sequence[LabelImages]) -> list[dict[str, Instances]]:
         from worldgauge.perception.segment import min_area
 
-        images = (self._put_integers([getattr(one, name) for one in labels]) for name in ("category", "instance"))
+        stacks = (np.stack([getattr(one, name) for one in labels]) for name in ("category", "instance"))
+        images = (self._torch.from_numpy(stack.astype(np.int32)).to(self._where.name) for stack in stacks)
         keys, sums = tensors.label_sums(*images)
         if len(keys) and keys[:, 1].max() > len(CATEGORIES):
             raise ShapeError(f"a category image holds index {keys[:, 1].max()}, there are {len(CATEGORIES)} categories")
@@ -172,17 +162,11 @@ class ScoreDevice:
                 raise ShapeError(f"a batch needs frames (H, W, 3) uint8 of one size, got {one.shape} {one.dtype}")
         return self._torch.from_numpy(np.stack(frames)).to(self._where.name)
 
-    def _put_integers(self, images: Sequence[NDArray[np.uint16]]) -> Any:
-        return self._torch.from_numpy(np.stack(images).astype(np.int32)).to(self._where.name)
-
 
 @dataclass(frozen=True)
 class Means:
-    """What the scores of one task are computed with. They do not depend on the number of threads.
-
-    Attributes:
-        device: Where pixel metrics go in batches; None for the processor's own kernels.
-    """
+    """What the scores of one task are computed with. They do not depend on the number of threads. `device`: Where pixel
+    metrics go in batches; None for the processor's own kernels."""
 
     threads: int = 1
     device: ScoreDevice | None = None

@@ -58,36 +58,22 @@ class Segmentation(Protocol):
 
 
 class Segmenter(Protocol):
-    """Finds the instances of CATEGORIES in a frame. The same frame gives the same result.
-
-    `Exact` and `Balanced` are segmenters, and a segmenter with its own weights (such as SAM 3) needs the same method.
-    """
+    """Finds the instances of CATEGORIES in a frame. The same frame gives the same result. `ExactSegmenter` and
+    `Balanced` are segmenters; one with its own weights, such as SAM 3, needs the same method."""
 
     name: str
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Segmentation:
-        """Segment a frame.
-
-        Args:
-            rgb: (H, W, 3) uint8.
-        """
+        """Segment a frame. rgb: (H, W, 3) uint8."""
         ...
 
 
 @dataclass(frozen=True)
-class Labels:
-    """One label for each pixel.
+class LabelImages:
+    """One label for each pixel. Pixels with the same category and instance number are one mask."""
 
-    Pixels with the same category and instance number are one mask. Number 0 is for uncountable categories: one mask for
-    each category.
-
-    Attributes:
-        category: (H, W) uint16, 0 for none, i + 1 for CATEGORIES[i].
-        instance: (H, W) uint16 instance number.
-    """
-
-    category: NDArray[np.uint16]
-    instance: NDArray[np.uint16]
+    category: NDArray[np.uint16]  # (H, W), 0 for none, i + 1 for CATEGORIES[i]
+    instance: NDArray[np.uint16]  # (H, W); 0 for uncountable categories
 
     def scene(self) -> dict[str, Instances]:
         """Instances by category, without those under MIN_SHARE of the image."""
@@ -107,11 +93,8 @@ class Labels:
 
 @dataclass(frozen=True)
 class Masks:
-    """The result of a prompted segmenter, such as `Sam3` or a segmenter that you bring; masks may overlap.
-
-    Attributes:
-        found: Pairs (mask (H, W) bool, confidence) by category.
-    """
+    """The result of a prompted segmenter, such as `Sam3Segmenter` or a segmenter that you bring; masks may overlap.
+    `found`: Pairs (mask (H, W) bool, confidence) by category."""
 
     found: Mapping[str, Sequence[tuple[NDArray[np.bool_], float]]]
 
@@ -129,20 +112,18 @@ class Masks:
 
 
 @estimators.register("exact", needs="view", version=1)
-class Exact:
+class ExactSegmenter:
     """Exact masks of an embedded world: countable objects by their number, other categories as one mask each.
 
-    Args:
-        categories: Names of the category indices of the view (`World.categories`). Names outside the paper's ten count
-            as none.
-    """
+    `categories` are the names of the category indices of the view (`World.categories`); names outside the paper's ten
+    count as none."""
 
     name = "exact"
 
     def __init__(self, categories: Sequence[str] = VOXEL_CATEGORIES) -> None:
         self._index = np.array([CATEGORIES.index(n) + 1 if n in CATEGORIES else 0 for n in categories], np.uint16)
 
-    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> LabelImages:
         """Labels of a view; tiny instances are set to none."""
         if view is None:
             raise NotApplicableError("the exact segmenter needs the world's view; take 'balanced' for frames alone")
@@ -151,19 +132,15 @@ class Exact:
         for key, (area, *_) in zip(*instance_table(category, instance, len(CATEGORIES)), strict=True):
             if area < min_area(category.shape):
                 category[(category == key[0]) & (instance == key[1])] = 0
-        return Labels(category, instance)
+        return LabelImages(category, instance)
 
 
 @estimators.register("balanced", needs="rgb", version=1)
 class Balanced:
     """Segmentation of embedded-world frames by their colours, after what a model did to these is taken back.
 
-    Gains and an offset of the colours are estimated from the frames alone, see `colour_correction`. No weights.
-    Touching objects of one category are one instance.
-
-    Args:
-        correction: Of the colours of the clip. By default each frame has its own.
-    """
+    Gains and an offset of the colours are estimated from the frames alone, see `colour_correction`: by default of each
+    frame, else `correction` is that of the clip. No weights. Touching objects of one category are one instance."""
 
     name = "balanced"
 
@@ -171,14 +148,11 @@ class Balanced:
         self._correction = correction
 
     def fitted(self, frames: Sequence[NDArray[np.uint8]]) -> Balanced:
-        """This segmenter for a clip.
-
-        Args:
-            frames: Frames (H, W, 3) uint8 of the clip, about `colour_correction.FRAMES` of them.
-        """
+        """This segmenter for a clip. `frames`: Frames (H, W, 3) uint8 of the clip, about `colour_correction.FRAMES` of
+        them."""
         return Balanced(estimate_correction(frames))
 
-    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> LabelImages:
         """Labels of a frame; see `Segmenter.segment`. The view is not used."""
         _check_frame(rgb)
         correction = estimate_correction([rgb]) if self._correction is None else self._correction
@@ -195,7 +169,7 @@ class Colour:
 
     name = "colour"
 
-    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Labels:
+    def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> LabelImages:
         """Labels of a frame; see `Segmenter.segment`. The view is not used."""
         _check_frame(rgb)
         return _labels(rgb, colour_correction.SHARP)
@@ -206,7 +180,7 @@ def _check_frame(rgb: NDArray[np.uint8]) -> None:
         raise ShapeError(f"a frame to segment is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
 
 
-def _labels(rgb: NDArray[np.uint8], rule: colour_correction.Rule) -> Labels:
+def _labels(rgb: NDArray[np.uint8], rule: colour_correction.Rule) -> LabelImages:
     """Category of every pixel, and the connected parts of countable ones as instances."""
     category = colour_correction.classify(rgb, rule)
     smallest = min_area(category.shape)
@@ -219,19 +193,14 @@ def _labels(rgb: NDArray[np.uint8], rule: colour_correction.Rule) -> Labels:
             parts = colour_correction.number_components(mask, smallest)
             instance += parts
             category[mask & (parts == 0)] = 0
-    return Labels(category, instance)
+    return LabelImages(category, instance)
 
 
 @estimators.register("sam3", needs="weights", version=1)
-class Sam3:
+class Sam3Segmenter:
     """The paper's text-prompted segmenter, from weights that you download: `worldgauge weights pull sam3`.
 
-    Its masks of a frame are cached.
-
-    Raises:
-        AbsentWeightsError: The weights are missing.
-        MissingExtraError: torch is missing.
-    """
+    Its masks of a frame are cached."""
 
     name = "sam3"
 
@@ -241,11 +210,7 @@ class Sam3:
         self._network, self._identity = ready(self.name)
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> Masks:
-        """Masks of a frame.
-
-        Args:
-            rgb: (H, W, 3) uint8.
-        """
+        """Masks of a frame. rgb: (H, W, 3) uint8."""
         from worldgauge.perception.cache import cached
 
         def look() -> dict[str, NDArray[Any]]:
@@ -259,9 +224,5 @@ class Sam3:
 
 
 def min_area(shape: Sequence[int]) -> int:
-    """Number of pixels of the smallest instance that counts.
-
-    Args:
-        shape: (H, W) of the image.
-    """
+    """Number of pixels of the smallest instance that counts. shape: (H, W) of the image."""
     return max(1, round(MIN_SHARE * shape[0] * shape[1]))

@@ -17,8 +17,8 @@ from markupsafe import Markup
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.image import Image
 from worldgauge.engine.store import RunFolder, record_entry
-from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.contract import AnswerCard, AnswerView, Record, Task
+from worldgauge.engine.suite.base import AnsweredSuite
+from worldgauge.engine.suite.contract import AnswerCard, Record, Task
 from worldgauge.report.curves import SeriesStyle
 from worldgauge.report.evidence import Evidence
 from worldgauge.worlds.blocks.fittings import UNITS
@@ -40,13 +40,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EncodedPicture:
-    """A picture as a data URL.
-
-    Attributes:
-        encoded: The data URL.
-        size: Width and height in pixels.
-        caption: Text below the picture.
-    """
+    """A picture as a data URL."""
 
     encoded: str
     size: tuple[int, int]
@@ -55,17 +49,7 @@ class EncodedPicture:
 
 @dataclass(frozen=True)
 class AnswerPlate:
-    """One answer on a card.
-
-    Attributes:
-        style: Style of its subject.
-        picture: Its picture. None where there is none.
-        text: The complete answer in words.
-        verdict: The result in a few words.
-        reasons: Reasons for the verdict, one line each.
-        solid: Mesh for the viewer, as text. Empty where there is none.
-        note: Why there is no mesh to turn.
-    """
+    """One answer on a card."""
 
     style: SeriesStyle
     picture: EncodedPicture | None
@@ -78,14 +62,7 @@ class AnswerPlate:
 
 @dataclass(frozen=True)
 class AnswerCardView:
-    """Content of the card of a task with answers.
-
-    Attributes:
-        asked: The question in words.
-        shown: Pictures that came with the question.
-        answers: The answers.
-        problem: Why nothing can be shown.
-    """
+    """Content of the card of a task with answers."""
 
     asked: str = ""
     shown: tuple[EncodedPicture, ...] = ()
@@ -99,7 +76,7 @@ class AnswerCardView:
 
 
 def view_answer_card(
-    name: str, evidence: Evidence, suite: Suite, task: Task | None, styles: Mapping[str, SeriesStyle]
+    name: str, evidence: Evidence, suite: AnsweredSuite, task: Task | None, styles: Mapping[str, SeriesStyle]
 ) -> AnswerCardView:
     """The card of a task, as the suite makes it. A card without data explains why."""
     if task is None:
@@ -147,24 +124,20 @@ def _plates(card: AnswerCard, styles: Mapping[str, SeriesStyle]) -> Iterator[Ans
     for label, plate in card.plates.items():
         picture = None if plate.picture is None else _encode(plate.picture, PLATE_PX, label)
         solid = NOTHING if plate.solid is None else packed(plate.solid)
-        yield AnswerPlate(
-            styles.get(label, EXPECTED), picture, plate.text, plate.verdict, plate.reasons, solid, _note(plate, solid)
-        )
-
-
-def _note(plate: AnswerView, solid: str) -> str:
-    return "Too many faces to be turned on this page." if plate.solid is not None and not solid else ""
+        note = "Too many faces to be turned on this page." if plate.solid is not None and not solid else ""
+        style = styles.get(label, EXPECTED)
+        yield AnswerPlate(style, picture, plate.text, plate.verdict, plate.reasons, solid, note)
 
 
 def _record(task: Task, directory: Path, name: str) -> Record | None:
-    """The record of a subject; None when it is damaged: its scores are known all the same."""
+    """The record of a model; None when it is damaged: its scores are known all the same."""
     folder = RunFolder(directory).record(name)
     try:
         entry = record_entry(folder)
     except WorldgaugeError as error:
         log.warning("%s", error)
         return None
-    return Record(task, entry["subject"], folder, entry["facts"], entry["rollout"])
+    return Record(task, entry["model"], folder, entry["facts"], entry["rollout"])
 
 
 def _encode(picture: Image, most_px: int, caption: str) -> EncodedPicture:

@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 from worldgauge.report import curves
 from worldgauge.report.compare import Appearance, Comparison, Standing, stands_in
-from worldgauge.report.curves import Curve, ScatterPoint, SeriesStyle
+from worldgauge.report.curves import ChartLine, ScatterPoint, SeriesStyle
 from worldgauge.report.evidence import ComparedRun, Evidence, cell_of
 from worldgauge.report.wording import number
 
 SHARP = 0.8
-"""Share of the truth's sharpness above which a subject is called sharp."""
+"""Share of the truth's sharpness above which a model is called sharp."""
 
 
 def sharp_yet_wrong(
@@ -27,7 +27,7 @@ def sharp_yet_wrong(
     shown: Appearance,
     floor: Collection[str],
 ) -> Markup:
-    """Plot how good the frames of every subject look (x) against its score (y, with its interval)."""
+    """Plot how good the frames of every model look (x) against its score (y, with its interval)."""
     spots = []
     for run in evidence.runs:
         x, standing = shown.mean(run.label), compared.by_label.get(run.label)
@@ -38,7 +38,8 @@ def sharp_yet_wrong(
         remark = standing.flag
         if stands_in(run, floor) and shown.relative and x > SHARP:
             remark = "sharp, wrong place"
-        spots.append(ScatterPoint(styles[run.label], x, standing.mean, _interval(standing), cloud, remark))
+        ends = None if standing.low is None or standing.high is None else (standing.low, standing.high)
+        spots.append(ScatterPoint(styles[run.label], x, standing.mean, ends, cloud, remark))
     spoken = "; ".join(f"{s.style.label}: {shown.name} {number(s.x)}, {name} {number(s.y)}" for s in spots)
     title = f"{name} against {shown.name}"
     return curves.scatter("sharp", title, spoken, spots, x_label=shown.name, y_label=name)
@@ -53,11 +54,7 @@ def over_frames(
     unit: bool,
     cell_of: Callable[[Mapping[str, Any]], str] = cell_of,
 ) -> list[tuple[str, Markup]]:
-    """The mean score by generated frame, one panel per cell.
-
-    Args:
-        unit: Whether the values are in [0, 1], so that the axis shows all of it.
-    """
+    """The mean score by generated frame, one panel per cell. `unit`: the axis shows all of [0, 1]."""
     cells: dict[str, list[str]] = {}
     for task, group in evidence.groups.items():
         cells.setdefault(cell_of(group), []).append(task)
@@ -69,7 +66,7 @@ def over_frames(
             lined = [task for task in tasks if task in found and found[task].series]
             if lined:
                 series, clusters = [found[task].series for task in lined], [evidence.clusters[task] for task in lined]
-                drawn.append(Curve(styles[run.label], curves.mean_curve(series, clusters)))
+                drawn.append(ChartLine(styles[run.label], curves.mean_curve(series, clusters)))
         drawn = [curve for curve in drawn if curve.points]
         if drawn:
             spoken = "; ".join(
@@ -95,10 +92,15 @@ def endless_frames(evidence: Evidence, metric: str) -> list[tuple[str, int, int]
 
 
 def ranking(styles: Mapping[str, SeriesStyle], name: str, placed: Sequence[Standing], *, ranked: bool) -> Markup:
-    """Draw all subjects by their overall mean, with intervals."""
+    """Draw all models by their overall mean, with intervals."""
     rows = [
-        curves.Level(
-            styles[s.label], f"{s.rank}. {s.label}" if ranked and s.places else s.label, s.mean, s.low, s.high, s.flag
+        curves.ForestRow(
+            styles[s.label],
+            f"{s.rank}. {s.label}" if ranked and s.places else s.label,
+            s.mean,
+            s.low,
+            s.high,
+            s.flag or s.group,
         )
         for s in placed
     ]
@@ -109,15 +111,15 @@ def ranking(styles: Mapping[str, SeriesStyle], name: str, placed: Sequence[Stand
 
 
 def budgets(evidence: Evidence) -> dict[str, list[tuple[int | None, str]]]:
-    """Subjects that ran with several context lengths, by name: frames (None for all) and label, shortest first."""
+    """Models that ran with several context lengths, by name: frames (None for all) and label, shortest first."""
     same: dict[tuple[str, str], list[ComparedRun]] = {}
     for run in evidence.runs:
-        own = {k: v for k, v in run.facts["subject"]["settings"].items() if k != "max_context"}
+        own = {k: v for k, v in run.facts["model"]["settings"].items() if k != "max_context"}
         same.setdefault((run.source, str(own)), []).append(run)
     found = {}
     for (source, _), runs in same.items():
         if len({run.context for run in runs}) > 1:
-            names = {run.subject for run in runs}
+            names = {run.model for run in runs}
             found[names.pop() if len(names) == 1 else source] = sorted(
                 ((run.context, run.label) for run in runs), key=lambda run: (run[0] is None, run[0] or 0)
             )
@@ -135,13 +137,13 @@ def memory_budget(
     """Draw scores against the number of context frames, on a doubling scale with "all" last."""
     lengths = sorted({context for runs in found.values() for context, _ in runs}, key=lambda c: (c is None, c or 0))
     drawn = []
-    for subject, runs in found.items():
+    for model, runs in found.items():
         points = [
             (float(lengths.index(context)), s.mean, s.low, s.high)
             for context, label in runs
             if (s := compared.by_label.get(label)) is not None
         ]
-        drawn.append(Curve(SeriesStyle(styles[runs[0][1]].key, styles[runs[0][1]].colour, subject), tuple(points)))
+        drawn.append(ChartLine(SeriesStyle(styles[runs[0][1]].key, styles[runs[0][1]].colour, model), tuple(points)))
     spoken = "; ".join(
         f"{c.style.label}: " + ", ".join(f"{lengths[int(x)] or 'all'} frames {number(y)}" for x, y, _, _ in c.points)
         for c in drawn
@@ -156,7 +158,3 @@ def memory_budget(
         unit=unit,
         ticks=[(float(k), "all" if c is None else str(c)) for k, c in enumerate(lengths)],
     )
-
-
-def _interval(standing: Standing) -> tuple[float, float] | None:
-    return None if standing.low is None or standing.high is None else (standing.low, standing.high)

@@ -1,4 +1,4 @@
-"""Comparison of subjects: who is better, by how much, whether the data can show it, and the verdict in words."""
+"""Comparison of models: who is better, by how much, whether the data can show it, and the verdict in words."""
 
 from __future__ import annotations
 
@@ -11,27 +11,20 @@ from types import MappingProxyType
 
 import numpy as np
 
-from worldgauge.core.paired import holm, paired_differences, rank_ranges
-from worldgauge.core.statistics import LEVEL, balanced_interval, mean_std
+from worldgauge.core.english import listed
+from worldgauge.core.intervals import LEVEL, balanced_interval, mean_std
+from worldgauge.core.paired_tests import holm, paired_differences, rank_ranges
+from worldgauge.engine.coverage import Coverage, View
 from worldgauge.engine.suite.contract import Cell, Table
 from worldgauge.engine.suite.scores import pairs_with_models
 from worldgauge.report.evidence import ComparedRun, Evidence
-from worldgauge.report.wording import Vocabulary, digits_for, listed, number, times
+from worldgauge.report.memory_claim import MemoryEvidence
+from worldgauge.report.wording import Vocabulary, digits_for, number, times
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One subject over all trajectories with a score.
-
-    Attributes:
-        label: Label of the subject.
-        mean: Mean over trajectories.
-        low: Lower end of its interval, or None.
-        high: Upper end of its interval, or None.
-        n: Number of trajectories.
-        places: Best and worst place that the data allow. Empty for a flagged subject.
-        flag: Why the value is misleading.
-    """
+    """One model over all trajectories with a score."""
 
     label: str
     mean: float
@@ -40,6 +33,7 @@ class Standing:
     n: int
     places: tuple[int, ...]
     flag: str = ""
+    group: str = ""
 
     @property
     def rank(self) -> str:
@@ -51,20 +45,8 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """a minus b on the trajectories that both have scores for; positive means that a is higher.
-
-    Attributes:
-        a: Label of the first subject.
-        b: Label of the second subject.
-        mean: Mean difference.
-        low: Lower end of its interval, or None.
-        high: Upper end of its interval, or None.
-        p: Two-sided p-value of this pair alone; None for a pair that is not tested, see `pairs_with_models`.
-        n: Number of trajectories.
-        p_holm: p-value corrected for all tested pairs of the page.
-        clusters: Number of clusters of the trajectories.
-    """
+class PairDifference:
+    """a minus b on the trajectories that both have scores for; positive means that a is higher."""
 
     a: str
     b: str
@@ -81,7 +63,7 @@ class Difference:
         """Whether the corrected test shows a difference. The interval is of this pair alone and may exclude zero."""
         return self.p_holm is not None and self.p_holm <= 1 - LEVEL
 
-    def flipped(self) -> Difference:
+    def flipped(self) -> PairDifference:
         """b minus a."""
         low, high = (None, None) if self.low is None or self.high is None else (-self.high, -self.low)
         return replace(self, a=self.b, b=self.a, mean=-self.mean, low=low, high=high)
@@ -89,24 +71,19 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All subjects and pairs for one metric.
+    """All models and pairs for one metric. Places and p-values are of the same tests, so a page is consistent."""
 
-    Places and p-values come from the same tests, so one page cannot contradict itself.
-
-    Attributes:
-        standings: Subjects with a value, best mean first, flagged ones last.
-        pairs: All pairs that share a trajectory.
-        endless: Number of infinite values by subject, for subjects that have any. A mean cannot include them.
-        higher: Whether higher values are better.
-    """
-
-    standings: tuple[Standing, ...]
-    pairs: tuple[Difference, ...]
-    endless: Mapping[str, int] = field(default_factory=dict)
+    standings: tuple[Standing, ...]  # models with a value, best mean first, flagged ones last
+    pairs: tuple[PairDifference, ...]  # all that share a task
+    endless: Mapping[str, int] = field(
+        default_factory=dict
+    )  # number of infinite values by model, which a mean cannot include
     higher: bool = True
+    views: Mapping[str, View] = field(default_factory=dict)  # part of the recorded picture by label; None for all
+    groups: Mapping[str, str] = field(default_factory=dict)  # `TableRow.group` by label of a model; each has its ranks
 
     @cached_property
-    def signed(self) -> Mapping[tuple[str, str], Difference]:
+    def signed(self) -> Mapping[tuple[str, str], PairDifference]:
         """a minus b for every pair (a, b), in both orders."""
         return {(d.a, d.b): d for pair in self.pairs for d in (pair, pair.flipped())}
 
@@ -117,7 +94,7 @@ class Comparison:
 
     @cached_property
     def flags(self) -> Mapping[str, str]:
-        """Flag by label, for flagged subjects."""
+        """Flag by label, for flagged models."""
         return {standing.label: standing.flag for standing in self.standings if standing.flag}
 
     @property
@@ -130,7 +107,7 @@ class Comparison:
         """Number of tests that the p-values are corrected for."""
         return sum(pair.p is not None for pair in self.pairs)
 
-    def shows_lead(self, difference: Difference) -> bool:
+    def shows_lead(self, difference: PairDifference) -> bool:
         """Whether one side is clearly better and is not flagged."""
         ahead = difference.a if (difference.mean > 0) == self.higher else difference.b
         return difference.clear and ahead not in self.flags
@@ -145,21 +122,47 @@ def compare(
     flags: Mapping[str, str] = MappingProxyType({}),
     balanced: str = "",
     table: Table | None = None,
+    coverage: Coverage | None = None,
 ) -> Comparison:
-    """Compare all rows that have a finite value of a metric. p-values of tested pairs are corrected together (Holm)."""
-    everything = {e.label: e.values(metric) for e in evidence.runs}
-    values = {label: _finite(theirs) for label, theirs in everything.items()}
+    """Compare all rows that have a finite value of a metric. p-values of tested pairs are corrected together (Holm).
+
+    Only pairs with a model are tested, if there is a model, and only rows of the same view and the same data.
+    """
+    foreign = coverage.foreign if coverage else {}
+    views = coverage.views if coverage else {}
+    everything = {
+        e.label: {task: value for task, value in e.values(metric).items() if task not in foreign.get(e.label, ())}
+        for e in evidence.runs
+    }
+    values = {
+        label: {task: value for task, value in theirs.items() if math.isfinite(value)}
+        for label, theirs in everything.items()
+    }
     endless = {label: len(everything[label]) - len(theirs) for label, theirs in values.items()}
     values = {label: theirs for label, theirs in values.items() if theirs}
     stratum = {task: str(group.get(balanced, "")) for task, group in evidence.groups.items()}
     means = {label: _mean(theirs, stratum) for label, theirs in values.items()}
     sign = -1 if higher else 1
     labels = sorted(values, key=lambda label: (bool(flags.get(label)), sign * means[label], label))
-    kinds = [evidence[label].kind for label in labels]
-    pairs = _differences(values, labels, kinds, bounds, stratum, evidence.clusters)
+    # A flagged model wins nothing, so its pairs must not cost the others their power.
+    runs = [evidence[label] for label in labels]
+    kinds = ["flagged" if run.kind == "model" and flags.get(run.label) else run.kind for run in runs]
+    rows = table.rows if table else ()
+    groups = {row.label: row.group for row in rows if row.label in labels and evidence[row.label].kind == "model"}
+    tested = {
+        (a, b)
+        for a, b in pairs_with_models(kinds)
+        if views.get(labels[a]) == views.get(labels[b])
+        and len({groups[label] for label in (labels[a], labels[b]) if label in groups}) < 2
+    }
+    pairs = _differences(values, labels, tested, bounds, stratum, evidence.clusters)
     beaten = [(d.a, d.b) if (d.mean > 0) == higher else (d.b, d.a) for d in pairs if d.clear]
     ranked = [label for label in labels if not flags.get(label)]
-    placed = rank_ranges(ranked, [(a, b) for a, b in beaten if a in ranked and b in ranked])
+    placed: dict[str, tuple[int, int]] = {}
+    for group in sorted({groups[label] for label in ranked if label in groups}) or [""]:
+        own = [label for label in ranked if groups.get(label, group) == group]
+        ranges = rank_ranges(own, [(a, b) for a, b in beaten if a in own and b in own])
+        placed = {**ranges, **placed}
     standings = []
     for label in labels:
         tasks = _by_stratum(values[label], stratum)
@@ -172,9 +175,15 @@ def compare(
             interval = balanced_interval(parts, clusters)
             low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
         held = tuple(placed[label]) if label in ranked else ()
-        standings.append(Standing(label, means[label], low, high, len(values[label]), held, flags.get(label, "")))
+        remarks = flags.get(label, ""), groups.get(label, "")
+        standings.append(Standing(label, means[label], low, high, len(values[label]), held, *remarks))
     return Comparison(
-        tuple(standings), tuple(pairs), {label: count for label, count in endless.items() if count}, higher
+        tuple(standings),
+        tuple(pairs),
+        {label: count for label, count in endless.items() if count},
+        higher,
+        views,
+        groups,
     )
 
 
@@ -201,46 +210,35 @@ def _mean(values: Mapping[str, float], stratum: Mapping[str, str]) -> float:
 def _differences(
     values: Mapping[str, Mapping[str, float]],
     labels: Sequence[str],
-    kinds: Sequence[str],
+    tested: Collection[tuple[int, int]],
     bounds: tuple[float, float],
     stratum: Mapping[str, str],
     cluster: Mapping[str, str],
-) -> list[Difference]:
+) -> list[PairDifference]:
     """All pairs of rows that share a task."""
     most = bounds[1] - bounds[0]
     both = list(combinations(range(len(labels)), 2))
-    tested = set(pairs_with_models(kinds))
     found = paired_differences([values[label] for label in labels], stratum, cluster, pairs=both, bounds=bounds)
     pairs = []
     for (a, b), mean, _, _, low, high, p, n, clusters in zip(both, *(one.tolist() for one in found), strict=True):
         if n:
             least, greatest = (None, None) if math.isnan(low) else (max(low, -most), min(high, most))
             alone = None if math.isnan(p) or (a, b) not in tested else p
-            pairs.append(Difference(labels[a], labels[b], mean, least, greatest, alone, n, clusters=clusters))
+            pairs.append(PairDifference(labels[a], labels[b], mean, least, greatest, alone, n, clusters=clusters))
     corrected = holm([pair.p for pair in pairs])
     return [replace(pair, p_holm=p) for pair, p in zip(pairs, corrected, strict=True)]
 
 
-def _finite(values: Mapping[str, float]) -> dict[str, float]:
-    return {task: value for task, value in values.items() if math.isfinite(value)}
-
-
-METRIC = "sharpness"
+SHARPNESS = "sharpness"
 
 
 @dataclass(frozen=True)
 class Appearance:
-    """Sharpness of all subjects.
+    """Sharpness of all models."""
 
-    Attributes:
-        name: Name of the axis.
-        values: Value by label and task.
-        relative: Whether values are relative, with 1 as sharp as the truth.
-    """
-
-    name: str
-    values: Mapping[str, Mapping[str, float]]
-    relative: bool
+    name: str  # of the axis
+    values: Mapping[str, Mapping[str, float]]  # by label and task
+    relative: bool  # 1 is as sharp as the truth
 
     def mean(self, label: str) -> float | None:
         """Mean over trajectories; None without any."""
@@ -249,40 +247,31 @@ class Appearance:
 
 
 def appearance(evidence: Evidence) -> Appearance | None:
-    """Sharpness divided by that of the truth on the same trajectory.
-
-    Without a run of the truth the sharpness itself is used.
-    """
-    if not evidence.has(METRIC):
+    """Sharpness divided by that of the truth on the same trajectory. Without a run of the truth the sharpness itself is
+    used."""
+    if not evidence.has(SHARPNESS):
         return None
-    values = {run.label: run.values(METRIC) for run in evidence.runs}
+    values = {run.label: run.values(SHARPNESS) for run in evidence.runs}
     truth = next((values[e.label] for e in evidence.runs if e.is_truth and values[e.label]), None)
     if truth is None:
-        return Appearance(METRIC, values, relative=False)
+        return Appearance(SHARPNESS, values, relative=False)
     shares = {
         label: {task: v / truth[task] for task, v in theirs.items() if truth.get(task)}
         for label, theirs in values.items()
     }
-    return Appearance(f"{METRIC}, truth = 1", shares, relative=True)
+    return Appearance(f"{SHARPNESS}, truth = 1", shares, relative=True)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The verdict of a report.
-
-    Attributes:
-        headline: One sentence.
-        support: The evidence for it, in a few sentences.
-    """
+class ReportVerdict:
+    """The verdict of a report."""
 
     headline: str
     support: tuple[str, ...]
 
 
-HEDGE = "hedge"
-"""The reference that a claim of memory is made beside: what an error in pixels rewards in a model without memory."""
-_NO_HEDGE = f"the reference '{HEDGE}' was not run with it"
-NOTHING = Verdict("Nothing was scored.", ())
+_ITSELF = " and than after frames of another place"
+NOTHING = ReportVerdict("Nothing was scored.", ())
 _PLAIN = Vocabulary()
 
 
@@ -294,49 +283,56 @@ def verdict(
     *,
     floor: Collection[str] = (),
     claim: str = "",
-    memory: bool = False,
+    memory: Mapping[str, MemoryEvidence] | None = None,
     words: Vocabulary = _PLAIN,
-) -> Verdict:
+) -> ReportVerdict:
     """Decide whether models keep the suite's claim.
 
-    A model keeps it when it beats every floor reference by a clear difference. A claim of memory takes more: the
-    reference `hedge` among them, and, of a model under test, the same model shown less.
-
-    Models under test are judged, or, where none was run, references that saw nothing hidden. Flagged ones are not
-    judged, but a flag does not remove a floor reference. Without a claim the verdict only says who leads.
+    A model keeps it when it beats every floor baseline by a clear difference. `memory` holds what the data show of a
+    claim of memory, by label. Models under test are judged, or, where none was run, baselines that saw nothing hidden.
+    Flagged ones are not judged, but a flag does not remove a floor baseline. Without a claim the verdict only says who
+    leads.
     """
     if not compared.standings:
         return NOTHING
     means = compared.by_label
     flags = compared.flags
     if len(flags) == len(means):
-        return Verdict(f"Nobody is in the running: {_flagged(flags)}.", ())
+        return ReportVerdict(f"No row is in the running: {_flagged(flags)}.", ())
     fair = [
         e
         for e in evidence.runs
         if not e.privileged and e.source not in floor and e.label in means and e.label not in flags
     ]
-    if memory:
-        shorter = [less.label for run in fair if (less := evidence.shown_less(run)) is not None]
-        fair = [run for run in fair if run.label not in shorter]
-    tested = [e.label for e in fair if e.kind == "subject"]
-    yardsticks = [e.label for e in fair if e.kind == "reference"]
-    bar = [e.label for e in evidence.runs if e.source in floor and e.label in means]
+    tested = [e.label for e in fair if e.kind == "model"]
+    yardsticks = [e.label for e in fair if e.kind == "baseline"]
+    users = [e.label for e in evidence.runs if e.kind == "model" and not e.privileged]
     judged = tested or yardsticks
+    if users and not tested:
+        why = [f"{label}: {flags.get(label, 'no score')}." for label in users]
+        headline = f"Not in the running: {listed(users)}."
+        return ReportVerdict(headline, (*why, *_baselines_lead(compared, yardsticks, name)))
+    # All that are judged have the same view of the recorded picture; a floor must have it, too.
+    view = compared.views.get(judged[0]) if judged else None
+    bar = [e.label for e in evidence.runs if e.source in floor and compared.views.get(e.label) == view]
+    bar = [label for label in bar if label in means]
     out = (f"Not in the running: {_flagged(flags)}.",) if flags else ()
     tail = (*out, *_stand_in(evidence, compared, name, shown, floor, words.lacks))
     if not claim or not judged or not bar:
-        no_bar = f"no reference that {words.lacks} was run with it"
-        missing = "" if not claim else _none_judged(evidence, flags, words) if not judged else no_bar
+        no_bar = f"no baseline that {words.lacks} was run with it"
+        missing = "" if not claim else _none_run(words) if not judged else no_bar
         leading = _leading(compared, judged or [label for label in means if label not in flags], name, missing, words)
-        return Verdict(leading.headline, (*leading.support, *tail))
-    lacking = {label: _lacking(evidence, compared, label, bar, words.lacks, memory=memory) for label in judged}
+        return ReportVerdict(leading.headline, (*leading.support, *tail))
+    short = f"it is not measurably better than baselines that {words.lacks}"
+    lacking = {
+        label: memory[label].lacking if memory else () if _beats_all(compared, label, bar) else (short,)
+        for label in judged
+    }
     passed = [label for label in judged if not lacking[label]]
     best, strongest = _best(compared, passed or judged), _best(compared, bar)
     support = [_evidence_for(best, strongest, compared.signed.get((best.label, strongest.label)), name, words)]
-    if tested and yardsticks:
-        yardstick = _best(compared, yardsticks)
-        support.append(f"The best of the other references, {yardstick.label}, has {_with_interval(yardstick, name)}.")
+    if tested:
+        support += _baselines_lead(compared, yardsticks, name)
     if not tested:
         seeing = [e.label for e in evidence.runs if e.privileged and e.source not in floor]
         unjudged = (
@@ -344,37 +340,19 @@ def verdict(
             if seeing
             else ""
         )
-        support.append(f"Only references are compared, {_none_judged(evidence, flags, words)}{unjudged}.")
+        support.append(f"Only baselines are compared, {_none_run(words)}{unjudged}.")
     if tested:
-        headline = _headline(tested, lacking, claim, f"references that {words.lacks}", memory=memory)
+        headline = _headline(tested, lacking, claim, f"baselines that {words.lacks}", memory=bool(memory))
     else:
-        headline = _headline_of_references(lacking, bar, claim, memory=memory)
+        headline = _headline_of_baselines(lacking, bar, claim, memory=bool(memory))
     if memory and len(judged) > 1:
         support += [f"Not shown of {label}: {listed(why)}." for label, why in lacking.items() if why]
-    return Verdict(headline, (*support, *tail))
+    support += [memory[label].line for label in judged if memory[label].line] if memory else []
+    return ReportVerdict(headline, (*support, *tail))
 
 
-def _lacking(
-    evidence: Evidence, compared: Comparison, label: str, bar: Sequence[str], lacks: str, *, memory: bool
-) -> list[str]:
-    """What a claim needs and the data do not show of one subject; empty where they show all of it."""
-    why = []
-    if not all(_beats(compared, label, other) for other in bar):
-        why.append(f"it is not measurably better than references that {lacks}")
-    if not memory:
-        return why
-    run = evidence[label]
-    if not any(evidence[other].source == HEDGE for other in bar):
-        why.append(_NO_HEDGE)
-    less = evidence.shown_less(run)
-    if less is not None:
-        if not _beats(compared, label, less.label):
-            why.append(f"it is not measurably better than itself shown {times(less.context or 0, 'frame', 'frames')}")
-    elif run.kind == "subject" and run.context == 1:
-        why.append("it was shown a single frame")
-    elif run.kind == "subject":
-        why.append(f"it was not run with less to see (as '{_less_of(run)}')")
-    return why
+def _beats_all(compared: Comparison, label: str, others: Sequence[str]) -> bool:
+    return all(_beats(compared, label, other) for other in others)
 
 
 def _beats(compared: Comparison, label: str, other: str) -> bool:
@@ -383,31 +361,26 @@ def _beats(compared: Comparison, label: str, other: str) -> bool:
     return pair is not None and pair.clear and (pair.mean > 0) == compared.higher
 
 
-def _less_of(run: ComparedRun) -> str:
-    """How the model is named that is shown one frame."""
-    name = str(run.facts["subject"].get("model", run.source))
-    return f"{name}{'&' if '?' in name else '?'}context_frames=1"
-
-
 def _flagged(flags: Mapping[str, str]) -> str:
     """ "a (does not move) and b (pose-conditioned)"."""
     return listed([f"{label} ({flag})" for label, flag in flags.items()])
 
 
-def _none_judged(evidence: Evidence, flags: Mapping[str, str], words: Vocabulary) -> str:
-    """Why there is no model to judge: none was run, or none of those that were has a score, or all are flagged."""
-    run = [e.label for e in evidence.runs if e.kind == "subject"]
-    if any(label in flags for label in run):
-        return f"no {words.subject} under test can be judged"
+def _none_run(words: Vocabulary) -> str:
+    """Why there is no model to judge."""
+    return f"no {words.model} under test was run"
+
+
+def _baselines_lead(compared: Comparison, labels: Sequence[str], name: str) -> tuple[str, ...]:
+    """The best of the other baselines, if there is one."""
+    best = _best(compared, labels) if labels else None
     return (
-        f"{listed(run)} {'has' if len(run) == 1 else 'have'} no score"
-        if run
-        else f"no {words.subject} under test was run"
+        () if best is None else (f"The best of the other baselines, {best.label}, has {_with_interval(best, name)}.",)
     )
 
 
 def stands_in(run: ComparedRun, floor: Collection[str]) -> bool:
-    """Tell whether a run is a reference that renders from the world itself and yet has no memory."""
+    """Tell whether a run is a baseline that renders from the world itself and yet has no memory."""
     return run.source in floor and "world" in run.sees
 
 
@@ -416,38 +389,38 @@ def _best(compared: Comparison, labels: Collection[str]) -> Standing:
     return max((s for s in compared.standings if s.label in labels), key=lambda standing: sign * standing.mean)
 
 
-def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str, words: Vocabulary) -> Verdict:
+def _leading(compared: Comparison, labels: Sequence[str], name: str, missing: str, words: Vocabulary) -> ReportVerdict:
     """Who has the best mean of `labels`, and whether the data separate it from the next."""
     best = _best(compared, labels)
-    verb = "has" if len(labels) == 1 else f"is first of {len(labels)} subjects with"
+    verb = "has" if len(labels) == 1 else f"is first of {len(labels)} models with"
     headline = f"{best.label} {verb} {_with_interval(best, name)}{'; ' + missing if missing else ''}."
     others = [label for label in labels if label != best.label]
     if not others:
-        return Verdict(headline, ())
+        return ReportVerdict(headline, ())
     second = _best(compared, others)
     pair = compared.signed.get((best.label, second.label))
     if pair is None:
-        return Verdict(headline, (f"It shares no {words.task} with the next, {second.label}.",))
-    outcome = "tells the two apart" if pair.clear else "does not tell the two apart"
-    return Verdict(headline, (f"The next is {second.label}. {_paired(pair)} The difference {outcome}.",))
+        return ReportVerdict(headline, (f"It shares no {words.task} with the next, {second.label}.",))
+    outcome = "is significant" if pair.clear else "is not significant"
+    return ReportVerdict(headline, (f"The next is {second.label}. {_paired(pair)} The difference {outcome}.",))
 
 
 def _headline(
-    tested: Sequence[str], lacking: Mapping[str, Sequence[str]], claim: str, references: str, *, memory: bool
+    tested: Sequence[str], lacking: Mapping[str, Sequence[str]], claim: str, baselines: str, *, memory: bool
 ) -> str:
     count, passed = len(tested), [label for label in tested if not lacking[label]]
-    bar = f"better than {references}"
+    bar = f"better than {baselines}"
     if count == 1:
         (only,) = tested
         if passed:
-            return f"{only} {claim}, {bar}{' and than itself shown less' if memory else ''}."
+            return f"{only} {claim}, {bar}{_ITSELF if memory else ''}."
         return f"Nothing shows that {only} {claim}: {listed(lacking[only])}."
     if not passed and memory:
         return f"Nothing shows that {'either' if count == 2 else 'any'} of {count} models {claim}."
     if not passed:
         who = "Neither of 2 models" if count == 2 else f"None of {count} models"
         return f"{who} {claim} measurably {bar}."
-    bar += (" and than itself shown less" if len(passed) == 1 else " and than themselves shown less") if memory else ""
+    bar += _ITSELF if memory else ""
     if len(passed) == 1:
         return f"Of {count} models only {passed[0]} {claim} {bar}."
     if len(passed) == count:
@@ -455,20 +428,15 @@ def _headline(
     return f"Of {count} models each of {listed(passed)} {claim} {bar}."
 
 
-def _headline_of_references(
+def _headline_of_baselines(
     lacking: Mapping[str, Sequence[str]], bar: Sequence[str], claim: str, *, memory: bool
 ) -> str:
     passed = [label for label, why in lacking.items() if not why]
-    if not passed and len(lacking) == 1 and memory:
-        ((only, why),) = lacking.items()
-        return f"References only; that {only} {claim} is not shown, since {listed(why)}."
-    if not passed and all(_NO_HEDGE in why for why in lacking.values()):
-        return (
-            f"References only; that {' or '.join(lacking)} {claim} is not shown, since the reference '{HEDGE}' "
-            "was not run with them."
-        )
+    if not passed and memory:
+        why = f", since {listed(next(iter(lacking.values())))}" if len(lacking) == 1 else ""
+        return f"Baselines only; that {' or '.join(lacking)} {claim} is not shown{why}."
     if not passed:
-        return f"References only, and not one {claim} measurably better than {listed([_quoted(b) for b in bar])}."
+        return f"Baselines only, and not one {claim} measurably better than {listed([_quoted(b) for b in bar])}."
     who = f"Only {passed[0]}" if len(passed) == 1 else f"Each of {listed(passed)}"
     return f"{who} {claim}; {listed([_quoted(b) for b in bar])} {'does' if len(bar) == 1 else 'do'} not."
 
@@ -478,15 +446,15 @@ def _quoted(label: str) -> str:
     return f"“{label}”" if label in ("none", "all") else label
 
 
-def _evidence_for(best: Standing, bar: Standing, pair: Difference | None, name: str, words: Vocabulary) -> str:
+def _evidence_for(best: Standing, bar: Standing, pair: PairDifference | None, name: str, words: Vocabulary) -> str:
     said = (
         f"{best.label} has {_with_interval(best, name)} over {times(best.n, words.task, words.tasks)}; "
-        f"the strongest reference that {words.lacks}, {_quoted(bar.label)}, has {_said(bar.mean)}"
+        f"the strongest baseline that {words.lacks}, {_quoted(bar.label)}, has {_said(bar.mean)}"
     )
     return said + (f"; they share no {words.task}." if pair is None else f". {_paired(pair)}")
 
 
-def _paired(pair: Difference) -> str:
+def _paired(pair: PairDifference) -> str:
     reach = f", 95% interval {_said(pair.low)} to {_said(pair.high)}" if pair.low is not None else ""
     return f"Paired difference {_said(pair.mean, sign=True)}{reach}."
 
@@ -499,7 +467,7 @@ def _stand_in(
     floor: Collection[str],
     lacks: str,
 ) -> tuple[str, ...]:
-    """Looks and what is measured are two things: said with the numbers of the reference made to show it."""
+    """Looks and what is measured are two things: said with the numbers of the baseline made to show it."""
     run = next((e for e in evidence.runs if stands_in(e, floor) and e.label in compared.by_label), None)
     ratio = shown.mean(run.label) if run is not None and shown is not None and shown.relative else None
     if run is None or ratio is None:
@@ -516,3 +484,75 @@ def _with_interval(standing: Standing, name: str) -> str:
 def _said(value: float | None, *, sign: bool = False) -> str:
     """A number that stands alone: a small one keeps what it says."""
     return number(value, digits=digits_for([value]), sign=sign)
+
+
+def verdict_of_kinds(
+    evidence: Evidence,
+    metric: str,
+    claims: Mapping[str, str],
+    *,
+    bounds: tuple[float, float],
+    floor: Sequence[str],
+    flags: Mapping[str, str],
+    words: Vocabulary = _PLAIN,
+    table: Table | None = None,
+) -> ReportVerdict | None:
+    """Decide for each kind of task whether models under test keep its claim. None if there is none to judge.
+
+    A model keeps a claim when it beats every floor baseline in that kind. p-values are corrected over all kinds.
+    """
+    found = _by_kind(evidence, metric, claims, bounds, table)
+    judged = [e.label for e in evidence.runs if e.kind == "model" and not e.privileged and e.label not in flags]
+    judged = [label for label in judged if any(label in one.by_label for one in found.values())]
+    if not judged:
+        return None
+    bar = [e.label for e in evidence.runs if e.source in floor]
+    absent = [source for source in floor if source not in {e.source for e in evidence.runs}]
+    # A floor may not apply to a kind, such as a walker's at a table.
+    rivals_of = {kind: [other for other in bar if other in one.by_label] for kind, one in found.items()}
+    kept = {
+        label: [
+            kind
+            for kind, one in found.items()
+            if not absent and rivals_of[kind] and _beats_all(one, label, rivals_of[kind])
+        ]
+        for label in judged
+    }
+    support = [f"No claim is made without the baselines {listed(absent)}."] if absent else []
+    for label in judged:
+        for kind, one in found.items():
+            if (mine := one.by_label.get(label)) is None:
+                continue
+            line = f"{kind.capitalize()}: {_with_interval(mine, label)} over {times(mine.n, words.task, words.tasks)}."
+            if rivals := rivals_of[kind]:
+                best = _best(one, rivals)
+                pair = one.signed.get((label, best.label))
+                line += f" The strongest floor, {best.label}, has {_said(best.mean)}."
+                line += "" if pair is None else f" {_paired(pair)}"
+            support.append(line if kind in kept[label] else f"{line} That it {claims[kind]} is not shown.")
+    support += [f"Not in the running: {_flagged(flags)}."] if flags else []
+    bar_words = f"better than baselines that {words.lacks}"
+    passed = [f"{label} {listed([claims[kind] for kind in own])}" for label, own in kept.items() if own]
+    either = " or ".join(claims[kind] for kind in found)
+    if passed:
+        headline = f"{listed(passed)}, {bar_words}."
+    else:
+        headline = f"Nothing shows that {' or '.join(judged)} {either} {bar_words}."
+    return ReportVerdict(headline, tuple(support))
+
+
+def _by_kind(
+    evidence: Evidence, metric: str, kinds: Collection[str], bounds: tuple[float, float], table: Table | None
+) -> dict[str, Comparison]:
+    """The comparison within each kind of task, with p-values that are corrected over all kinds."""
+    found = {}
+    for kind in kinds:
+        own = [replace(e, scores=tuple(s for s in e.scores if s.group.get("task") == kind)) for e in evidence.runs]
+        compared = compare(replace(evidence, runs=tuple(own)), metric, bounds=bounds, table=table)
+        if compared.pairs:
+            found[kind] = compared
+    together = iter(holm([pair.p for compared in found.values() for pair in compared.pairs]))
+    return {
+        kind: replace(compared, pairs=tuple(replace(pair, p_holm=next(together)) for pair in compared.pairs))
+        for kind, compared in found.items()
+    }

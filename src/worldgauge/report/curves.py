@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup, escape
 
-from worldgauge.core.statistics import mean_interval
+from worldgauge.core.intervals import mean_interval
 from worldgauge.report import svg
 
 WIDTH, HEIGHT = 300.0, 240.0
@@ -28,35 +28,28 @@ FEWEST_BANDED = 8
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """How one subject is drawn everywhere. References are dashed and hollow.
+    """How one model is drawn everywhere. Baselines are dashed and hollow."""
 
-    Attributes:
-        key: Its own CSS class.
-        colour: CSS classes of its colour, and of its dash beyond the first ten (`look`).
-        label: Its label.
-        reference: Whether it is a reference.
-    """
-
-    key: str
-    colour: str
+    key: str  # its own CSS class
+    colour: str  # CSS classes of its colour and dash (`look`)
     label: str
-    reference: bool = False
+    baseline: bool = False
 
     @property
     def css(self) -> str:
         """Class attribute of its marks."""
-        return f"{self.colour} ref" if self.reference else self.colour
+        return f"{self.colour} ref" if self.baseline else self.colour
 
 
 def look(place: int) -> str:
-    """CSS classes of the colour and dash of the subject at a place, so that no two of the first 30 are drawn alike."""
+    """CSS classes of the colour and dash of the model at a place, so that no two of the first 30 are drawn alike."""
     turn, colour = divmod(place, COLOURS)
     return f"k{colour + 1}" + (f" d{turn % DASHES}" if turn % DASHES else "")
 
 
 @dataclass(frozen=True)
-class Curve:
-    """Points (x, y, low, high) of one subject; low and high are None without a band."""
+class ChartLine:
+    """Points (x, y, low, high) of one model; low and high are None without a band."""
 
     style: SeriesStyle
     points: tuple[tuple[float, float, float | None, float | None], ...]
@@ -64,17 +57,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class ScatterPoint:
-    """One subject in a plane.
-
-    Attributes:
-        style: Its style.
-        x: Mean along x.
-        y: Mean along y.
-        interval: Interval of y, where known.
-        cloud: The single trajectories.
-        remark: Small text next to its name.
-        across: Interval of x, where known.
-    """
+    """One model in a plane."""
 
     style: SeriesStyle
     x: float
@@ -86,17 +69,8 @@ class ScatterPoint:
 
 
 @dataclass(frozen=True)
-class Level:
-    """One subject in a list.
-
-    Attributes:
-        style: Its style.
-        name: Its name.
-        mean: Its mean.
-        low: Lower end of its interval, or None.
-        high: Upper end of its interval, or None.
-        remark: Small text below its name.
-    """
+class ForestRow:
+    """One model in a list."""
 
     style: SeriesStyle
     name: str
@@ -110,12 +84,9 @@ def mean_curve(
     series: Iterable[Sequence[tuple[int, float | None]]],
     clusters: Iterable[str] | None = None,
 ) -> tuple[tuple[float, float, float | None, float | None], ...]:
-    """Mean over trajectories by frame, with its 95% interval from FEWEST_BANDED clusters on.
-
-    Each trajectory is first averaged over stretches of frames, STRETCHES over the longest one, so that a line can be
-    distinguished from others. Missing and infinite values are left out. The curve ends where fewer than half of the
-    trajectories continue.
-    """
+    """Mean over trajectories by frame, with its 95% interval from FEWEST_BANDED clusters on. Each trajectory is first
+    averaged over stretches of frames, STRETCHES over the longest one, so that a line can be distinguished from others.
+    Missing and infinite values are left out. The curve ends where fewer than half of the trajectories continue."""
     known = [[(i, v) for i, v in one if v is not None and math.isfinite(v)] for one in series]
     names = map(str, range(len(known))) if clusters is None else clusters
     told = [(one, name) for one, name in zip(known, names, strict=True) if one]
@@ -144,7 +115,7 @@ def line_chart(
     ident: str,
     title: str,
     description: str,
-    curves: Sequence[Curve],
+    curves: Sequence[ChartLine],
     *,
     x_label: str,
     y_label: str,
@@ -152,15 +123,7 @@ def line_chart(
     ticks: Sequence[tuple[float, str]] | None = None,
     whole: bool = False,
 ) -> Markup:
-    """Lines with bands, and names at their ends.
-
-    Args:
-        x_label: Name of the x axis.
-        y_label: Name of the y axis.
-        unit: Whether the values are in [0, 1], so that the axis shows all of it.
-        ticks: Positions and texts on the x axis.
-        whole: Whether the y axis includes all bands, which otherwise may leave the panel.
-    """
+    """Lines with bands, and names at their ends. `unit`: all of [0, 1] is shown. `whole`: no band is cut."""
     drawn = [curve for curve in curves if curve.points]
     xs = [p[0] for c in drawn for p in c.points] or [0.0, 1.0]
     ys = [p[1] for c in drawn for p in c.points]
@@ -193,13 +156,7 @@ def scatter(
     y_label: str,
     whole: bool = False,
 ) -> Markup:
-    """Subjects in a plane with their names. The x axis is logarithmic when its values span a factor of 8.
-
-    Args:
-        x_label: Name of the x axis.
-        y_label: Name of the y axis.
-        whole: Whether the y axis includes all intervals, which otherwise may leave the panel.
-    """
+    """Models in a plane with their names. The x axis is logarithmic when its values span a factor of 8."""
     values = [s.x for s in spots] + [x for s in spots for x, _ in s.cloud] + [x for s in spots for x in s.across or ()]
     log = min(values, default=0.0) > 0 and max(values) > 8 * min(values)
     width, height = 540.0, 370.0
@@ -230,11 +187,7 @@ def scatter(
 def whisker(
     style: SeriesStyle, mean: float, low: float | None, high: float | None, scale: tuple[float, float]
 ) -> Markup:
-    """Draw a mean with its interval for a table cell, as decoration: the cell has the numbers.
-
-    Args:
-        scale: Ends of the axis.
-    """
+    """Draw a mean with its interval for a table cell, as decoration: the cell has the numbers."""
     x = svg.Scale(*scale, 3.0, 93.0)
     clip = [
         min(max(v, scale[0]), scale[1]) for v in (mean, mean if low is None else low, mean if high is None else high)
@@ -252,16 +205,12 @@ def forest(
     ident: str,
     title: str,
     description: str,
-    rows: Sequence[Level],
+    rows: Sequence[ForestRow],
     *,
     x_label: str,
     zero_line: bool = False,
 ) -> Markup:
-    """Draw means with intervals, one row each.
-
-    Args:
-        x_label: Label of the axis.
-    """
+    """Draw means with intervals, one row each."""
     left, width = 150.0, 520.0
     tall = [36.0 if row.remark else 24.0 for row in rows]
     height = sum(tall) + 42
@@ -281,16 +230,12 @@ def forest(
         if row.low is not None and row.high is not None:
             marks.append(svg.tag("path", d=f"M{x(row.low):.1f} {y}H{x(row.high):.1f}", class_="reach"))
         marks.append(svg.tag("circle", cx=x(row.mean), cy=y, r=4.5, class_="dot"))
-        parts.append(svg.tag("g", *marks, class_=f"row {row.style.css}", data_subject=row.style.key))
+        parts.append(svg.tag("g", *marks, class_=f"row {row.style.css}", data_model=row.style.key))
     return svg.picture(ident, width, height, title, description, *parts)
 
 
 def strip(styles: Mapping[str, SeriesStyle], values: Mapping[str, float | None], scale: tuple[float, float]) -> Markup:
-    """Draw all subjects of one trajectory as dots on a line, as decoration: a table follows.
-
-    Args:
-        scale: Ends of the axis.
-    """
+    """Draw all models of one trajectory as dots on a line, as decoration: a table follows."""
     x = svg.Scale(*scale, 5.0, 155.0)
     dots = [
         svg.tag("circle", cx=x(min(max(v, scale[0]), scale[1])), cy=8, r=4, class_=styles[name].css)
@@ -301,7 +246,7 @@ def strip(styles: Mapping[str, SeriesStyle], values: Mapping[str, float | None],
     return svg.tag("svg", track, *dots, viewBox="0 0 160 16", class_="strip", aria_hidden="true")
 
 
-def _curve(curve: Curve, x: svg.Scale, y: svg.Scale, end: float) -> Markup:
+def _curve(curve: ChartLine, x: svg.Scale, y: svg.Scale, end: float) -> Markup:
     banded = [(px, low, high) for px, _, low, high in curve.points if low is not None and high is not None]
     inside = [(x(px), _clip(y, high), _clip(y, low)) for px, low, high in banded]
     last = curve.points[-1]
@@ -314,7 +259,7 @@ def _curve(curve: Curve, x: svg.Scale, y: svg.Scale, end: float) -> Markup:
         svg.polyline([(x(last[0]) + 2, _clip(y, last[1])), (x.stop + NAME_GAP - 3, end)], class_="leader"),
         svg.label(_shortened(curve.style.label, NAME_LETTERS), x.stop + NAME_GAP, end + 3.5, class_="end"),
     ]
-    return svg.tag("g", *parts, class_=f"curve {curve.style.css}", data_subject=curve.style.key)
+    return svg.tag("g", *parts, class_=f"curve {curve.style.css}", data_model=curve.style.key)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -371,7 +316,7 @@ def _spot(spot: ScatterPoint, x: svg.Scale, y: svg.Scale) -> Markup:
         a, b = (x(v) for v in spot.across)
         parts.append(svg.tag("path", d=f"M{a:.1f} {py:.1f}H{b:.1f}", class_="reach"))
     parts.append(svg.tag("circle", cx=px, cy=py, r=5.5, class_="dot"))
-    return svg.tag("g", *parts, class_=f"spot {spot.style.css}", data_subject=spot.style.key)
+    return svg.tag("g", *parts, class_=f"spot {spot.style.css}", data_model=spot.style.key)
 
 
 def _names(
@@ -383,7 +328,7 @@ def _names(
     for spot, (at, down, anchor) in zip(spots, places, strict=True):
         remark = svg.tag("tspan", spot.remark, x=at, dy=13, class_="remark") if spot.remark else ""
         name = svg.tag("text", spot.style.label, remark, x=at, y=down, text_anchor=anchor, class_="name")
-        written.append(svg.tag("g", name, class_=spot.style.css, data_subject=spot.style.key))
+        written.append(svg.tag("g", name, class_=spot.style.css, data_model=spot.style.key))
     return written
 
 

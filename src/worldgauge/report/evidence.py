@@ -14,79 +14,51 @@ from typing import Any, Literal
 
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.model import PRIVILEGED
+from worldgauge.engine.coverage import TaskEnding
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import (
     TaskCounts,
+    arm_scores,
     find_runs,
     is_older_than_clusters,
     list_bridges,
+    list_endings,
     list_failures,
     list_speeds,
     list_told,
     read_current_lines,
     read_scores,
-    task_ending,
 )
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Failure, Score, Task
 from worldgauge.engine.suite.scores import clusters_by_task
 
-
-@dataclass(frozen=True)
-class TaskEnding:
-    """How one task of a run ended.
-
-    Attributes:
-        task: Id of the task.
-        end: Ending, from `engine.result.task_ending`.
-        reason: One line. Empty when the task is scored.
-    """
-
-    task: str
-    end: str
-    reason: str = ""
+STAND_IN = "stand-in"
+"""In place of the hidden inputs of a built-in model that takes the part of the user's."""
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One run: a subject and everything it did.
+    """One run: a model and everything it did."""
 
-    Attributes:
-        label: Name in the report, unique.
-        subject: Label of the subject in its run folder.
-        source: Where the model comes from, such as its registered name.
-        kind: "subject" or "reference".
-        sees: Inputs that it got in addition to frames and controls ("depth", "truth", "world").
-        context: Number of frames that it could see. None when that was not limited.
-        facts: Content of run.json.
-        directory: The run folder.
-        scores: All its scores.
-        outcomes: How each task ended.
-        rollouts: Video by task id.
-        failed: Tasks without scores.
-        speeds: What was measured of the answers, for each task with a record (`engine.result.list_speeds`).
-        bridges: Facts of the rate bridges of its records (`engine.result.list_bridges`).
-        told: Number of notes of the model in each record (`engine.result.list_told`).
-        fps: Rate of its own, in frames per second. None for any.
-    """
-
-    label: str
-    subject: str
-    source: str
-    kind: Literal["subject", "reference"]
-    sees: tuple[str, ...]
-    context: int | None
-    facts: Mapping[str, Any]
+    label: str  # in the report, unique
+    model: str  # its label in its run folder
+    source: str  # where the model comes from, such as its registered name
+    kind: Literal["model", "baseline"]
+    sees: tuple[str, ...]  # inputs besides frames and controls, such as "depth", "truth" and "world"
+    context: int | None  # number of frames that it could see; None without a limit
+    facts: Mapping[str, Any]  # content of run.json
     directory: Path
     scores: tuple[Score, ...]
     outcomes: tuple[TaskEnding, ...]
     rollouts: Mapping[str, Path]
     failed: tuple[Failure, ...] = ()
-    speeds: tuple[Mapping[str, Any] | None, ...] = ()
-    bridges: tuple[Mapping[str, Any], ...] = ()
-    told: tuple[int, ...] = ()
-    fps: float | None = None
+    speeds: tuple[Mapping[str, Any] | None, ...] = ()  # of each task with a record (`list_speeds`)
+    bridges: tuple[Mapping[str, Any], ...] = ()  # metadata of the frame-rate conversion of its records
+    told: tuple[int, ...] = ()  # number of notes of the model in each record
+    fps: float | None = None  # rate of its own, frames per second; None for any
+    arms: tuple[Score, ...] = ()  # in the decoy test
 
     @cached_property
     def by_metric(self) -> Mapping[str, Mapping[str, Score]]:
@@ -112,23 +84,10 @@ class ComparedRun:
         """How its tasks ended."""
         return TaskCounts.of(outcome.end for outcome in self.outcomes)
 
-    @cached_property
-    def whoever(self) -> dict[str, Any] | None:
-        """Identity of the subject, whatever it is shown. None where the run does not tell it."""
-        identity = self.facts["subject"].get("identity")
-        if identity is None:
-            return None
-        settings = {
-            name: value for name, value in identity.get("settings", {}).items() if name not in ("shown", "context")
-        }
-        return {**identity, "max_context": None, "settings": settings}
-
     @property
     def is_truth(self) -> bool:
-        """Whether it is the reference that returns the hidden frames unchanged.
-
-        Other references that see them change them.
-        """
+        """Whether it is the baseline that returns the hidden frames unchanged. Other baselines that see them change
+        them."""
         return self.source == "truth" and "truth" in self.sees and self.fps is None
 
     @property
@@ -139,14 +98,7 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All runs of one report: models under test first, then references, each in its given order.
-
-    Attributes:
-        suite: Name of the suite.
-        settings: Settings of the first run.
-        runs: The runs, in the order of the page.
-        notes: What a reader must know before comparing them.
-    """
+    """All runs of one report: models under test first, then baselines, each in its given order."""
 
     suite: str
     settings: Mapping[str, Any]
@@ -177,20 +129,8 @@ class Evidence:
         """Cluster of each task."""
         return clusters_by_task({run.label: run.scores for run in self.runs})
 
-    def shown_less(self, run: ComparedRun) -> ComparedRun | None:
-        """The same model shown fewer frames: by its setting "shown" or "context", or by that of the run."""
-        less = [
-            other
-            for other in self.runs
-            if other.context is not None
-            and (run.context is None or other.context < run.context)
-            and run.whoever is not None
-            and other.whoever == run.whoever
-        ]
-        return min(less, key=lambda other: other.context or 0, default=None)
-
     def has(self, metric: str) -> bool:
-        """Whether any subject has a value of `metric`."""
+        """Whether any model has a value of `metric`."""
         return any(run.values(metric) for run in self.runs)
 
     def sample(self, metric: str) -> Score | None:
@@ -270,7 +210,8 @@ def load_evidence(
     if len(names) > 1:
         raise UsageError(f"these runs are of the suites {', '.join(names)}; write one report for each")
     suite = open_suite(names[0], facts[0]["settings"])
-    labels = unique_labels([fact["subject"]["name"] for fact in facts], [_marks(fact) for fact in facts])
+    marks = [(f"@{_context(fact) or 'all'}", f"seed {fact['seed']}") for fact in facts]
+    labels = unique_labels([fact["model"]["name"] for fact in facts], marks)
     runs = []
     for (folder, fact), label in zip(readable, labels, strict=True):
         try:
@@ -281,8 +222,8 @@ def load_evidence(
         raise damaged[0]
     for error in damaged:
         log.warning("%s", error)
-    order = {name: place for place, name in enumerate(suite.references)}
-    runs.sort(key=lambda e: (e.kind == "reference", order.get(e.source, -1)))
+    order = {name: place for place, name in enumerate(suite.baselines)}
+    runs.sort(key=lambda e: (e.kind == "baseline", order.get(e.source, -1)))
     old = [run.label for run in runs if is_older_than_clusters(RunFolder(run.directory))]
     notes = (*_mismatches(facts), *_age(old), *(_LEFT_OUT.format(error) for error in damaged))
     return Evidence(suite.name, facts[0]["settings"], tuple(runs), notes), suite
@@ -340,19 +281,18 @@ def read_tasks(evidence: Evidence, wanted: Iterable[str] | None = None) -> dict[
 def _read_run(
     suite: Suite, folder: RunFolder, facts: Mapping[str, Any], label: str, known: Iterable[Score] | None
 ) -> ComparedRun:
-    subject = facts["subject"]
-    outcomes = []
+    model = facts["model"]
     lines = read_current_lines(folder)
-    for task, line in lines.items():
-        end = task_ending(line)
-        outcomes.append(TaskEnding(task, end, _ENDINGS.get(end) or (line or {}).get("error") or ""))
+    outcomes = list_endings(lines)
     rollouts = _Rollouts(folder, [one.task for one in outcomes if one.end in ("scored", "unscored")])
     return ComparedRun(
         label,
-        str(subject["name"]),
-        str(subject["identity"]["source"]),
-        "reference" if subject["kind"] == "reference" else "subject",
-        tuple(subject["inputs"]),
+        str(model["name"]),
+        str(model["identity"]["source"]),
+        "baseline" if model["kind"] == "baseline" else "model",
+        (STAND_IN, *(one for one in model["inputs"] if one not in PRIVILEGED))
+        if model.get("stands_in")
+        else tuple(one for one in model["inputs"] if one != "poses"),
         _context(facts),
         facts,
         folder.directory,
@@ -363,7 +303,8 @@ def _read_run(
         tuple(list_speeds(lines)),
         tuple(list_bridges(folder, lines)),
         tuple(list_told(lines)),
-        subject["identity"].get("fps"),
+        model["identity"].get("fps"),
+        tuple(arm_scores(score for _, score in folder.scores())) if facts.get("decoy_keys") else (),
     )
 
 
@@ -401,19 +342,11 @@ def _record(folder: RunFolder, task: str) -> dict[str, Any] | None:
         return None
 
 
-_ENDINGS = {"left": "not run yet", "unscored": "asked, not scored yet; worldgauge score does it"}
-
-
 def _context(facts: Mapping[str, Any]) -> int | None:
-    """Frames the subject was allowed to see: the suite's setting, or what the model holds where that is shorter."""
-    limits = (facts["settings"].get("context"), facts["subject"]["identity"].get("max_context"))
+    """Frames the model was allowed to see: the suite's setting, or what the model holds where that is shorter."""
+    limits = (facts["settings"].get("context"), facts["model"]["identity"].get("max_context"))
     known = [limit for limit in limits if isinstance(limit, int)]
     return min(known) if known else None
-
-
-def _marks(facts: Mapping[str, Any]) -> tuple[str, ...]:
-    """What may tell two runs of one subject apart."""
-    return f"@{_context(facts) or 'all'}", f"seed {facts['seed']}"
 
 
 def _age(old: Sequence[str]) -> list[str]:

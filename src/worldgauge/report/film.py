@@ -1,4 +1,4 @@
-"""Films: the truth and all subjects in step, in one small video for browsers; and stills of them."""
+"""Films: the truth and all models in step, in one small video for browsers; and stills of them."""
 
 from __future__ import annotations
 
@@ -70,11 +70,8 @@ def make_film(
 
     Clips are in step with the leading one by time. One that ends early, or cannot be read on, keeps its last frame,
     darkened and with the time of its end. A first clip of a single frame that does not lead is shown all the time.
-    Clips of another shape are fitted, and what follows the end of the leading clip is left out.
-
-    Args:
-        clips: Clips by name, in their order. The first one gives the shape.
-        budget: Approximate largest size in bytes.
+    Clips of another shape are fitted, and what follows the end of the leading clip is left out. `clips`: Clips by name,
+    in their order. The first one gives the shape. `budget`: Approximate largest size in bytes.
     """
     if not clips:
         raise UsageError("a film needs at least one clip")
@@ -109,11 +106,7 @@ def columns_for(count: int) -> int:
 
 
 def same_rate(clip: Clip, fps: float) -> bool:
-    """Tell whether a clip has a frame rate, as exactly as files store it.
-
-    Args:
-        fps: Frames per second.
-    """
+    """Tell whether a clip has a frame rate, as exactly as files store it. fps: Frames per second."""
     return not clip.fps or not fps or abs(clip.fps / fps - 1) < 0.01
 
 
@@ -158,14 +151,11 @@ def _held(
     end = min(len(clip) / own, shown * step / rate)
     # Rates are rounded in files: what lacks a frame and a half has not ended early.
     early = marked and end < (length - 1.5) / rate
-    yield from repeat(_ended(last, f"ended at {end:.1f} s") if early else last)
-
-
-def _ended(tile: Image, said: str) -> Image:
-    """A frame that cannot be mistaken for one of a running film."""
-    dark: Image = (tile * 0.4).astype(np.uint8)
-    cv2.putText(dark, said, (8, dark.shape[0] - 9), cv2.FONT_HERSHEY_SIMPLEX, 0.48, INK, 1, cv2.LINE_AA)
-    return dark
+    if early:  # darkened, so that it cannot be mistaken for a frame of a running film
+        last = (last * 0.4).astype(np.uint8)
+        at = (8, last.shape[0] - 9)
+        cv2.putText(last, f"ended at {end:.1f} s", at, cv2.FONT_HERSHEY_SIMPLEX, 0.48, INK, 1, cv2.LINE_AA)
+    yield from repeat(last)
 
 
 def _strip(name: str, width: int) -> Image:
@@ -215,17 +205,7 @@ STEPS = ((128, 74), (128, 56), (112, 44), (96, 34), (96, 18))
 
 @dataclass(frozen=True)
 class StillsRow:
-    """Stills of one film.
-
-    Attributes:
-        name: Name of the film.
-        data: Picture in WebP.
-        size: Width and height in pixels.
-        frames: Indices of the frames shown.
-        times_s: Their times in seconds from the first frame.
-        looked: Number of frames that were looked at.
-        length: Number of frames of the film.
-    """
+    """Stills of one film."""
 
     name: str
     data: bytes
@@ -244,15 +224,8 @@ class StillsRow:
 def contact_sheet(
     clips: Mapping[str, Clip], stills: Mapping[str, Sequence[int]], *, budget: int, width: int = STEPS[0][0]
 ) -> tuple[list[StillsRow], list[tuple[str, str]]]:
-    """Stills of several clips.
-
-    Args:
-        budget: Approximate largest size of a row in bytes.
-        width: Width of a frame in pixels, where the budget allows it.
-
-    Returns:
-        One row per clip, and name and reason of each broken clip.
-    """
+    """Stills of several clips. budget: Approximate largest size of a row in bytes. width: Width of a frame in pixels,
+    where the budget allows it. Returns one row per clip, and name and reason of each broken clip."""
     usual = max((len(each) for each in stills.values()), default=0) or MOST
     rows, broken = [], []
     for name, clip in clips.items():

@@ -1,4 +1,4 @@
-"""Maps: a walk from above over its place, with the paths that subjects planned."""
+"""Maps: a walk from above over its place, with the paths that models planned."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from worldgauge.core.english import listed
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.engine.suite.contract import TaskView
 from worldgauge.report import svg
 from worldgauge.report.curves import SeriesStyle
-from worldgauge.report.wording import MINUS, listed, number
+from worldgauge.report.wording import MINUS, number
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.voxel.blocks import AIR, STATES
 from worldgauge.worlds.voxel.world import VoxelWorld
@@ -31,12 +32,8 @@ FREE, TAKEN, OUTSIDE = (247, 244, 236), (168, 161, 148), (128, 128, 128)
 
 @dataclass(frozen=True)
 class MapFrame:
-    """A square of the plane and its pixels on a map, with north (+y) up.
-
-    Attributes:
-        low: South-west corner, (2,) metres.
-        side: Side in metres.
-    """
+    """A square of the plane and its pixels on a map, with north (+y) up. `low`: South-west corner, (2,) metres. `side`:
+    Side in metres."""
 
     low: FloatArray
     side: float
@@ -56,21 +53,15 @@ class MapFrame:
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What a map is drawn on.
-
-    Attributes:
-        parts: The drawing.
-        bare: Whether nothing is known of the place, so that a reader needs axes.
-        note: The reason, in one sentence.
-    """
+class MapGround:
+    """What a map is drawn on."""
 
     parts: tuple[Markup, ...]
     bare: bool
     note: str = ""
 
 
-def draw_ground(picture: TaskView, place: MapFrame) -> Ground:
+def draw_ground(picture: TaskView, place: MapFrame) -> MapGround:
     """Draw a place from above, or a grid where its world cannot be opened or drawn."""
     if picture.world is None:
         return _grid(place, "The place is known only from its recording.")
@@ -93,11 +84,8 @@ def axes(place: MapFrame) -> list[Markup]:
 
 
 def top_view(cells: VoxelWorld, low: tuple[int, int], side: int, ceiling: int | None = None) -> NDArray[np.uint8]:
-    """Colours of the highest cells of a square, north up. Slopes are shaded, and the outside is grey.
-
-    Returns:
-        (side, side, 3) uint8.
-    """
+    """Colours of the highest cells of a square, north up. Slopes are shaded, and the outside is grey. Returns (side,
+    side, 3) uint8."""
     x, y = np.meshgrid(np.arange(low[0], low[0] + side), np.arange(low[1], low[1] + side), indexing="ij")
     inside = (x >= 0) & (y >= 0) & (x < cells.shape[0]) & (y < cells.shape[1])
     columns = cells.states[np.clip(x, 0, cells.shape[0] - 1), np.clip(y, 0, cells.shape[1] - 1)][:, :, :ceiling]
@@ -129,15 +117,8 @@ def state_colours() -> NDArray[np.float64]:
 
 
 def floor_view(floor: FloorPlan, low: FloatArray, side: float) -> tuple[NDArray[np.uint8], FloatArray, float]:
-    """Draw the cells of a floor plan that cover a square.
-
-    Args:
-        low: South-west corner (2,), metres.
-        side: Side of the square, metres.
-
-    Returns:
-        Colours (n, n, 3) uint8, north up; their south-west corner (2,) and side in metres.
-    """
+    """Draw the cells of a floor plan that cover a square. low: South-west corner (2,), metres. side: Side of the
+    square, metres. Returns colours (n, n, 3) uint8, north up; their south-west corner (2,) and side in metres."""
     count = int(np.ceil(side / floor.cell_m)) + 1
     step = -(-count // MAX_CELLS)
     first = floor.cells_of(low)
@@ -149,24 +130,20 @@ def floor_view(floor: FloorPlan, low: FloatArray, side: float) -> tuple[NDArray[
     return np.ascontiguousarray(colour.transpose(1, 0, 2)[::-1]), corner, len(x) * step * floor.cell_m
 
 
-def _world(world: World, picture: TaskView, place: MapFrame) -> Ground | None:
+def _world(world: World, picture: TaskView, place: MapFrame) -> MapGround | None:
     """None of a world that has neither cells nor a floor."""
     cells = getattr(world, "voxels", None)
     if isinstance(cells, VoxelWorld):
         low = np.floor(place.low).astype(int)
         side = int(np.ceil((place.low - low).max() + place.side))
         view = top_view(cells, (int(low[0]), int(low[1])), side, _ceiling(cells, picture.poses[:, :3, 3]))
-        return Ground((_image(view, place, low.astype(np.float64), float(side)),), bare=False)
+        return MapGround((_image(view, place, low.astype(np.float64), float(side)),), bare=False)
     floor = getattr(world, "floor", None)
     if not isinstance(floor, FloorPlan):
         return None
     things = _things(getattr(world, "landmarks", ()), picture.marks, place)
-    return Ground((_image(*_placed(floor, place)), *things), bare=False)
-
-
-def _placed(floor: FloorPlan, place: MapFrame) -> tuple[NDArray[np.uint8], MapFrame, FloatArray, float]:
-    view, corner, side = floor_view(floor, place.low, place.side)
-    return view, place, corner, side
+    view, corner, width = floor_view(floor, place.low, place.side)
+    return MapGround((_image(view, place, corner, width), *things), bare=False)
 
 
 def _ceiling(cells: VoxelWorld, xyz: FloatArray) -> int | None:
@@ -210,12 +187,12 @@ def _things(landmarks: Sequence[Landmark], marks: Collection[str], place: MapFra
     return [svg.tag("g", *drawn, class_="thing")] if drawn else []
 
 
-def _grid(place: MapFrame, note: str) -> Ground:
+def _grid(place: MapFrame, note: str) -> MapGround:
     across, up = _scales(place)
     lines = [f"M{across(v):.1f} 0V{SIDE_PX}" for v in across.ticks(6)]
     lines += [f"M0 {up(v):.1f}H{SIDE_PX}" for v in up.ticks(6)]
     sheet = svg.tag("rect", width=SIDE_PX, height=SIDE_PX, class_="sheet")
-    return Ground((sheet, svg.tag("path", d="".join(lines), class_="grid")), bare=True, note=note)
+    return MapGround((sheet, svg.tag("path", d="".join(lines), class_="grid")), bare=True, note=note)
 
 
 def _metres(value: float) -> str:
@@ -239,15 +216,10 @@ DOTTED = 40
 
 @dataclass(frozen=True)
 class MapPath:
-    """A path on a map.
-
-    Attributes:
-        style: Its style.
-        xy: (n, 2) metres of the world frame, n >= 1, finite.
-    """
+    """A path on a map."""
 
     style: SeriesStyle
-    xy: FloatArray
+    xy: FloatArray  # (n, 2) metres of the world frame, finite, n >= 1
 
     @property
     def stays(self) -> bool:
@@ -262,17 +234,13 @@ class MapPath:
 
 @dataclass(frozen=True)
 class DrawnMap:
-    """A drawn walk.
-
-    Attributes:
-        svg: The map.
-        trail: x and y in map pixels and heading in degrees clockwise from the right, one per generated frame.
-        note: What could not be shown.
-    """
+    """A drawn walk."""
 
     svg: Markup
-    trail: tuple[tuple[float, float, float], ...]
-    note: str = ""
+    trail: tuple[
+        tuple[float, float, float], ...
+    ]  # x, y in pixels, heading in degrees clockwise from the right, per frame
+    note: str = ""  # what could not be shown
 
 
 def draw_map(
@@ -284,12 +252,8 @@ def draw_map(
     title: str = "",
     whole: bool = False,
 ) -> DrawnMap:
-    """Draw a map of a task. North (+y) is up, both axes have one scale, and marks are circles.
-
-    Args:
-        corridor: (m, 3), x, y and radius in metres.
-        truth: (n, 2) metres, instead of the walk from `generated_from` on.
-    """
+    """Draw a map of a task. North (+y) is up, both axes have one scale, and marks are circles. `corridor`: (m, 3), x, y
+    and radius in metres. `truth`: (n, 2) metres, instead of the walk from `generated_from` on."""
     xy = picture.poses[:, :2, 3]
     split = picture.generated_from
     marks = {name: np.asarray(at, np.float64) for name, at in picture.marks.items()}
@@ -337,7 +301,7 @@ def _thinned(xy: FloatArray) -> FloatArray:
     return kept
 
 
-def _framed(ident: str, title: str, spoken: str, square: Markup, ground: Ground, place: MapFrame) -> Markup:
+def _framed(ident: str, title: str, spoken: str, square: Markup, ground: MapGround, place: MapFrame) -> Markup:
     """The square alone, or with axes where the ground does not say how large it is."""
     if not ground.bare:
         return svg.picture(ident, SIDE_PX, SIDE_PX, title, spoken, square, class_="chart day")
@@ -350,10 +314,8 @@ def _framed(ident: str, title: str, spoken: str, square: Markup, ground: Ground,
 def _frame(
     xy: FloatArray, marks: list[FloatArray], plans: Sequence[MapPath], corridor: FloatArray | None, whole: bool
 ) -> tuple[MapFrame, list[str]]:
-    """A square around everything, and the names of plans that leave it.
-
-    A plan that strays far would make all others small: unless `whole`, it is followed for the walk's own size only.
-    """
+    """A square around everything, and the names of plans that leave it. A plan that strays far would make all others
+    small: unless `whole`, it is followed for the walk's own size only."""
     points = [xy, *(mark[None] for mark in marks)]
     if not plans and corridor is None:
         low, high = _bounds(points)
@@ -415,7 +377,7 @@ def _plans(plans: Sequence[MapPath], place: MapFrame) -> list[Markup]:
             if len(points) <= DOTTED:
                 body += [svg.tag("circle", cx=x, cy=y, r=2, class_="step") for x, y in points[1:-1]]
             body.append(svg.tag("circle", cx=points[-1][0], cy=points[-1][1], r=4, class_="dot"))
-        drawn.append(svg.tag("g", *body, class_=f"plan {style.css}", data_subject=style.key or None))
+        drawn.append(svg.tag("g", *body, class_=f"plan {style.css}", data_model=style.key or None))
     return drawn
 
 

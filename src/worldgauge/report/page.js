@@ -1,12 +1,12 @@
 "use strict";
 
-// Follow one subject on the whole page: everything else steps back.
+// Follow one model on the whole page: everything else steps back.
 (() => {
   let pinned = "";
   const show = (key) => {
     document.body.classList.toggle("following", key !== "");
-    for (const mark of document.querySelectorAll("[data-subject]")) {
-      mark.classList.toggle("dim", key !== "" && mark.dataset.subject !== key);
+    for (const mark of document.querySelectorAll("[data-model]")) {
+      mark.classList.toggle("dim", key !== "" && mark.dataset.model !== key);
     }
   };
   for (const button of document.querySelectorAll("[data-follow]")) {
@@ -30,7 +30,7 @@ class Player {
     this.data = data;
     this.canvases = [...root.querySelectorAll("canvas")];
     this.outputs = [...root.querySelectorAll("output")];
-    this.keys = [...root.querySelectorAll(".tile")].map((tile) => tile.dataset.subject);
+    this.keys = [...root.querySelectorAll(".tile")].map((tile) => tile.dataset.model);
     this.plot = root.querySelector(".plot");
     this.walker = root.querySelector(".walker");
     this.button = this.part("play");
@@ -191,7 +191,7 @@ class Player {
       const clamp = (v) => 100 - (100 * (Math.max(low, Math.min(high, v)) - low)) / (high - low || 1);
       line.setAttribute("points", points.map(([x, v]) => `${x + 0.5},${clamp(v).toFixed(2)}`).join(" "));
       line.setAttribute("class", `line ${this.data.looks[key]}`);
-      line.dataset.subject = key;
+      line.dataset.model = key;
       svg.append(line);
     }
   }

@@ -6,7 +6,6 @@ import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
@@ -15,22 +14,19 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from worldgauge.core.paired import FEWEST_CLUSTERS
-from worldgauge.core.statistics import FEWEST_DIFFERENT
+from worldgauge.core.english import listed
+from worldgauge.core.errors import UsageError
+from worldgauge.core.intervals import FEWEST_DIFFERENT
+from worldgauge.core.paired_tests import FEWEST_CLUSTERS
 from worldgauge.engine.open_suite import open_suite
-from worldgauge.engine.result import TRUTH, told_notes, with_motion, with_notes
-from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import atomic_write, write_error
-from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.base import AnsweredSuite, Suite, suites
 from worldgauge.engine.suite.contract import Table
-from worldgauge.engine.suite.rollout import bridge_notes
-from worldgauge.engine.suite.scores import speed_table, with_seen
-from worldgauge.metrics._registry import metric_bounds
+from worldgauge.engine.suite.scores import speed_table
 from worldgauge.report import charts, svg, tables
 from worldgauge.report import provenance as trust
 from worldgauge.report import wording as words
-from worldgauge.report.compare import METRIC as SHARPNESS
-from worldgauge.report.compare import NOTHING, Comparison, Difference, Standing, Verdict, appearance, compare, verdict
+from worldgauge.report.compare import Comparison, PairDifference, Standing
 from worldgauge.report.curves import FEWEST_BANDED, SeriesStyle, look
 from worldgauge.report.evidence import (
     Evidence,
@@ -41,20 +37,16 @@ from worldgauge.report.evidence import (
     read_tasks,
     without_damaged,
 )
+from worldgauge.report.judgement import Judgement, absent_metrics, judge
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
+from worldgauge.report.steps import step_charts
 from worldgauge.report.task_cards import make_task_cards, room_for
 from worldgauge.report.wording import Vocabulary
 
 
 @dataclass(frozen=True)
 class Extremes:
-    """The worst and the best trajectory of one subject.
-
-    Attributes:
-        label: Label of the subject.
-        worst: Task and value.
-        best: Task and value.
-    """
+    """The worst and the best trajectory of one model."""
 
     label: str
     worst: tuple[str, float]
@@ -62,7 +54,7 @@ class Extremes:
 
 
 def find_extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> list[Extremes]:
-    """Find the worst and best trajectory of every subject that has a value. The first task wins ties."""
+    """Find the worst and best trajectory of every model that has a value. The first task wins ties."""
     found = []
     for run in evidence.runs:
         known = run.values(metric)
@@ -75,15 +67,13 @@ def find_extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> li
 
 
 def select_tasks(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> list[str]:
-    """Choose tasks for films, in the order of the tasks.
-
-    All of them where they fit. Otherwise the worst and best of the models under test, then those of the references that
-    saw nothing hidden, then a spread over the cells of the table.
-    """
+    """Choose tasks for films, in the order of the tasks. All of them where they fit. Otherwise the worst and best of
+    the models under test, then those of the baselines that saw nothing hidden, then a spread over the cells of the
+    table."""
     tasks = list(evidence.groups)
     if len(tasks) <= limit:
         return tasks
-    ranked = sorted(cases, key=lambda case: (evidence[case.label].kind == "reference", evidence[case.label].privileged))
+    ranked = sorted(cases, key=lambda case: (evidence[case.label].kind == "baseline", evidence[case.label].privileged))
     wanted = [task for case in ranked for task in (case.worst[0], case.best[0])]
     cells: dict[str, list[str]] = {}
     for task in tasks:
@@ -126,7 +116,9 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Pat
             out, and the page says so.
     """
     evidence, suite = load_evidence(runs)
-    more = [] if votes is None else [suite.vote_table(votes, runs)]
+    if votes is not None and not isinstance(suite, AnsweredSuite):
+        raise UsageError(f"suite '{suite.name}' holds no votes; leave out --votes")
+    more = [suite.vote_table(votes, runs)] if votes is not None and isinstance(suite, AnsweredSuite) else []
     path = out if out.suffix.lower() in (".html", ".htm") else out / "index.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,21 +138,14 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Pat
 def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] = ()) -> str:
     """The page as text."""
     styles = assign_styles(evidence)
-    kinds = {e.label: e.kind for e in evidence.runs}
-    failed = {e.label: e.failed for e in evidence.runs}
-    made = suite.all_tables({e.label: e.scores for e in evidence.runs}, kinds, failed)
-    made = with_motion(made, {e.label: e.facts["subject"] for e in evidence.runs})
-    facts = {e.label: e.facts for e in evidence.runs}
-    made = with_seen(made, facts)
-    truths = [e.label for e in evidence.runs if e.source == TRUTH]
-    told = told_notes({e.label: e.told for e in evidence.runs})
-    bridges = bridge_notes({e.label: e.bridges for e in evidence.runs}, truths)
-    made = [*with_notes(made, [*bridges, *told, *data_notes(facts)]), *more]
-    speed = speed_table({e.label: e.speeds for e in evidence.runs}, kinds)
+    found = judge(evidence, suite)
+    made = [*found.tables, *more]
+    speed = speed_table({e.label: e.speeds for e in evidence.runs}, {e.label: e.kind for e in evidence.runs})
     if made and speed is not None:
         made.append(speed)
     said = Vocabulary.of(suite)
-    script = asset("page.js") + (asset("viewer.js") if suite.shows_answers else "")
+    values = (v for e in evidence.runs for v in e.values(made[0].metric).values()) if made else ()
+    script = asset("page.js") + (asset("viewer.js") if isinstance(suite, AnsweredSuite) else "")
     return (
         environment()
         .get_template("page.html.j2")
@@ -172,24 +157,26 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
             js_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             styles=styles,
             runs=evidence.runs,
-            counts=tallies(evidence),
+            counts=tallies(evidence, said.model),
             segmenter=trust.describe_accuracy(evidence),
             warnings=evidence.notes,
+            departures=suite.departures,
             words=said,
-            small=_small(evidence, made),
-            **_results(evidence, suite, styles, made, said),
+            small=words.digits_for(values) - 1,
+            **_results(evidence, suite, styles, found, said),
+            steps=step_charts(evidence, suite, styles, found),
             **_all_tables(evidence, suite, styles, made),
-            **_trajectories(evidence, suite, styles, made, films, said),
+            **_trajectories(evidence, suite, styles, made, films, said, higher=found.higher),
             troubles=troubles(evidence),
             ends=ENDS,
             provenance=provenance(evidence),
-            commands=commands(evidence, open_suite(suite.name, {}).settings, suite.subject_kind),
+            commands=commands(evidence, open_suite(suite.name, {}).settings, suite.answerer_kind),
         )
     )
 
 
 def assign_styles(evidence: Evidence) -> dict[str, SeriesStyle]:
-    """One look per subject for the whole page. The truth is ink."""
+    """One look per model for the whole page. The truth is ink."""
     styles: dict[str, SeriesStyle] = {}
     others = 0
     for place, run in enumerate(evidence.runs):
@@ -197,57 +184,36 @@ def assign_styles(evidence: Evidence) -> dict[str, SeriesStyle]:
             colour = "k0"
         else:
             colour, others = look(others), others + 1
-        styles[run.label] = SeriesStyle(f"s{place}", colour, run.label, run.kind == "reference")
+        styles[run.label] = SeriesStyle(f"s{place}", colour, run.label, run.kind == "baseline")
     return styles
 
 
 def _results(
-    evidence: Evidence, suite: Suite, styles: Mapping[str, SeriesStyle], made: Sequence[Table], said: Vocabulary
+    evidence: Evidence, suite: Suite, styles: Mapping[str, SeriesStyle], found: Judgement, said: Vocabulary
 ) -> dict[str, Any]:
-    """Verdict, headline table, charts, comparison: all by the headline metric, that of the first of `made`."""
-    headline = made[0] if made else None
-    if headline is None or not evidence.has(headline.metric):
-        without = NOTHING
-        if headline is not None and any(evidence.has(table.metric) for table in made):
-            # As in a world without the labels that the headline asks for: what was measured is below.
-            why = dict(_absent(evidence)).get(headline.metric)
-            support = (f"{why[0].upper()}{why[1:]}. What was measured is below.",) if why else ()
-            without = Verdict(f"No verdict: {said.headline or _name(headline)} was not measured.", support)
-        return {"name": "", "verdict": without, "headline": None, "panels": [], "budget": None, "matrix": []}
-    metric, higher = headline.metric, _higher(evidence, headline)
-    mixed = bool(headline.betters)
-    name = said.headline or _name(headline)
+    """Verdict, headline table, charts, comparison: all by the headline metric."""
+    compared, shown, name, higher = found.compared, found.shown, found.name, found.higher
+    if compared is None:
+        return {"name": "", "verdict": found.verdict, "headline": None, "panels": [], "budget": None, "matrix": []}
+    headline = found.tables[0]
+    metric, mixed = headline.metric, bool(headline.betters)
     unit = _in_unit(evidence, metric)
     # A table of several metrics has no columns to draw a panel of each; its own metric may not be one of frames.
-    framed = _framed(evidence, made) if mixed else metric
+    framed = _framed(evidence, found.tables) if mixed else metric
     sample = evidence.sample(framed)
     frame_name = name if framed == metric else words.metric_name(framed, sample.unit if sample else "1")
-    bounds = metric_bounds(metric)
-    flags = {row.label: row.flag for row in headline.rows if row.flag}
-    balanced = suite.balanced_by
-    compared = compare(evidence, metric, higher=higher, bounds=bounds, flags=flags, balanced=balanced, table=headline)
     by, panel_of = _panels(evidence, headline, framed, f"all {said.tasks}")
-    shown = appearance(evidence) if any(table.metric == SHARPNESS for table in made) else None
-    floor: Sequence[str] = suite.floor_references
-    claim = suite.claim
     budgets = charts.budgets(evidence)
     placed = compared.standings
     return {
         "name": name,
         "by": by,
         "mixed": mixed,
-        "verdict": verdict(
-            evidence,
-            name,
-            compared,
-            shown,
-            floor=floor,
-            claim=claim,
-            memory=suite.claims_memory,
-            words=said,
-        ),
+        "verdict": found.verdict,
         "headline": tables.view_table("headline", headline, styles, {e.label: e.sees for e in evidence.runs}),
-        "sharp": charts.sharp_yet_wrong(evidence, styles, metric, name, compared, shown, floor) if shown else None,
+        "sharp": charts.sharp_yet_wrong(evidence, styles, metric, name, compared, shown, suite.floor_baselines)
+        if shown
+        else None,
         "appearance": shown,
         "fewest_clusters": FEWEST_CLUSTERS,
         "fewest_different": FEWEST_DIFFERENT,
@@ -263,7 +229,7 @@ def _results(
         ),
         "endless_frames": charts.endless_frames(evidence, framed),
         "endless": list(compared.endless.items()),
-        "flagged": list(flags.items()),
+        "flagged": list(compared.flags.items()),
         "higher": higher,
         "ranking": charts.ranking(styles, name, placed, ranked=compared.can_order) if placed else None,
         "matrix": _matrix(compared),
@@ -275,20 +241,6 @@ def _results(
     }
 
 
-def _name(table: Table) -> str:
-    """What the page calls a table's metric: an abbreviation as such, else its title, which tells of one metric only."""
-    metric = table.metric
-    if metric.isalpha() and len(metric) <= 5:
-        return metric.upper()
-    return words.metric_name(metric) if table.betters else table.title
-
-
-def _higher(evidence: Evidence, table: Table) -> bool:
-    """Whether more of a table's metric is better: as its scores say where the columns are of several."""
-    sample = evidence.sample(table.metric) if table.betters else None
-    return (sample.better if sample is not None else table.better) != "lower"
-
-
 def _framed(evidence: Evidence, made: Sequence[Table]) -> str:
     """The first metric that has values for single frames: the headline where it has, else of the other scores."""
     order = dict.fromkeys([*(table.metric for table in made), *evidence.metrics])
@@ -298,29 +250,22 @@ def _framed(evidence: Evidence, made: Sequence[Table]) -> str:
     return next(scored, made[0].metric)
 
 
-def _small(evidence: Evidence, made: Sequence[Table]) -> int:
-    """Digits after the point of differences of the headline: one less than of its values."""
-    values = (v for e in evidence.runs for v in e.values(made[0].metric).values()) if made else ()
-    return words.digits_for(values) - 1
-
-
 def _panels(
     evidence: Evidence, headline: Table, metric: str, everything: str
 ) -> tuple[str, Callable[[Mapping[str, Any]], str]]:
     """(what the headline's columns are, in words, panel that a task's curve belongs to): a panel a column where tasks
-    say which column they are in, one for all where the cells are too many to look at.
-    """
+    say which column they are in, one for all where the cells are too many to look at."""
     tasks = {task for e in evidence.runs for task in e.by_metric.get(metric, {})}
     groups = [group for task, group in evidence.groups.items() if task in tasks]
     keys = None if headline.betters else columns_by(groups, headline.columns)
     if keys is not None:
-        return words.listed(keys), lambda group: " ".join(str(group[key]) for key in keys)
+        return listed(keys), lambda group: " ".join(str(group[key]) for key in keys)
     if headline.betters or len({cell_of(group) for group in groups}) > MOST_PANELS:
         return "", lambda _: everything
-    return words.listed(keys_of(groups[0])) if groups else "", cell_of
+    return listed(keys_of(groups[0])) if groups else "", cell_of
 
 
-def _matrix(compared: Comparison) -> list[tuple[Standing, list[tuple[Difference, bool] | None]]]:
+def _matrix(compared: Comparison) -> list[tuple[Standing, list[tuple[PairDifference, bool] | None]]]:
     """Of each standing its differences to all, and whether they show a lead."""
     placed = compared.standings
     pairs = {both: (difference, compared.shows_lead(difference)) for both, difference in compared.signed.items()}
@@ -331,8 +276,7 @@ def _all_tables(
     evidence: Evidence, suite: Suite, styles: Mapping[str, SeriesStyle], made: Sequence[Table]
 ) -> dict[str, Any]:
     """Every table of the suite, with the published one of its metric and title, else the first of a metric with the
-    first published one of it; metrics without any value by reason. Tables that count tasks are set apart.
-    """
+    first published one of it; metrics without any value by reason. Tables that count tasks are set apart."""
     sees = {e.label: e.sees for e in evidence.runs}
     printed = list(suite.published())
     views, counted = [], []
@@ -356,17 +300,7 @@ def _all_tables(
         beside = tables.view_table(f"published-{place}", published, {}, {}, ours=False) if published else None
         views.append((tables.view_table(f"table-{place}", table, styles, sees), beside))
     alone = [tables.view_table(f"printed-{k}", table, {}, {}, ours=False) for k, table in enumerate(printed)]
-    return {"tables": views, "counted": counted, "printed": alone, "absent": _absent(evidence)}
-
-
-def _absent(evidence: Evidence) -> list[tuple[str, str]]:
-    """(metric, reason) of metrics that no subject has a value of."""
-    found = []
-    for metric in evidence.metrics:
-        scores = [s for e in evidence.runs for s in e.by_metric.get(metric, {}).values()]
-        if all(s.value is None for s in scores):
-            found.append((metric, next((s.reason for s in scores if s.reason), "")))
-    return found
+    return {"tables": views, "counted": counted, "printed": alone, "absent": absent_metrics(evidence)}
 
 
 def _trajectories(
@@ -376,10 +310,12 @@ def _trajectories(
     made: Sequence[Table],
     films: int,
     said: Vocabulary,
+    *,
+    higher: bool,
 ) -> dict[str, Any]:
     if not evidence.groups:
         return {"cards": [], "every": [], "left_out": 0, "cases": [], "card_of": {}}
-    metric, higher = made[0].metric, _higher(evidence, made[0])
+    metric = made[0].metric
     named = [name for name in dict.fromkeys([*(t.metric for t in made), *evidence.metrics]) if evidence.has(name)]
     cases = find_extremes(evidence, metric, higher=higher)
     chosen = select_tasks(evidence, cases, room_for(suite, len(evidence.runs), films))
@@ -403,11 +339,14 @@ def _in_unit(evidence: Evidence, metric: str) -> bool:
 
 
 def environment(package: str | None = None) -> Environment:
-    """Environment of templates with the filters that they use.
+    """Environment of templates with the filters that they use. Templates of the report can be included from any of
+    them."""
 
-    Templates of the report can be included from any of them.
-    """
-    own = [] if package is None else [FunctionLoader(partial(_text_of, package))]
+    def text_of(name: str) -> str | None:
+        found = files(package or "") / name
+        return found.read_text(encoding="utf-8") if found.is_file() else None
+
+    own = [] if package is None else [FunctionLoader(text_of)]
     made = Environment(
         autoescape=True,
         loader=ChoiceLoader([*own, FunctionLoader(asset)]),
@@ -422,8 +361,3 @@ def environment(package: str | None = None) -> Environment:
 def asset(name: str) -> str:
     """Text of a file of this package."""
     return (files(__package__) / name).read_text(encoding="utf-8")
-
-
-def _text_of(package: str, name: str) -> str | None:
-    found = files(package) / name
-    return found.read_text(encoding="utf-8") if found.is_file() else None

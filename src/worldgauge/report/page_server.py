@@ -34,14 +34,8 @@ _HEADERS = {
 }
 
 
-class Sent(NamedTuple):
-    """What is sent for a request.
-
-    Attributes:
-        data: The bytes.
-        kind: Their media type.
-        keep: Whether a browser may keep them for a while.
-    """
+class PageResponse(NamedTuple):
+    """What is sent for a request."""
 
     data: bytes
     kind: str
@@ -49,19 +43,9 @@ class Sent(NamedTuple):
 
 
 class PageServer(ABC):
-    """A running server of pages. It listens once it is made, and answers after `start` or in `serve`.
-
-    Attributes:
-        what: What messages call it.
-        how: What messages say to do where the address cannot be used.
-
-    Args:
-        host: Address to listen on.
-        port: Port; 0 for any that is free.
-
-    Raises:
-        UsageError: For an address that cannot be used.
-    """
+    """A running server of pages. It listens once it is made, and answers after `start` or in `serve`. `what`: What
+    messages call it. `how`: What messages say to do where the address cannot be used. `host`: Address to listen on.
+    `port`: Port; 0 for any that is free. Raises UsageError: For an address that cannot be used."""
 
     what = "page"
     how = "give another address"
@@ -105,7 +89,7 @@ class PageServer(ABC):
         self._server.server_close()
 
     @abstractmethod
-    def get(self, path: str, query: Mapping[str, str]) -> Sent | None:
+    def get(self, path: str, query: Mapping[str, str]) -> PageResponse | None:
         """What is sent for a path; None where there is nothing."""
 
     @abstractmethod
@@ -113,9 +97,9 @@ class PageServer(ABC):
         """Do what one of its own pages asks for, sent as a JSON object."""
 
 
-def as_json(value: Any) -> Sent:
+def as_json(value: Any) -> PageResponse:
     """A plain value as JSON."""
-    return Sent(json.dumps(value, separators=(",", ":")).encode(), "application/json")
+    return PageResponse(json.dumps(value, separators=(",", ":")).encode(), "application/json")
 
 
 class _Server(ThreadingHTTPServer):
@@ -178,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         return hmac.compare_digest(given.encode(), self.pages.token.encode())
 
     def _get(self, path: str, query: Mapping[str, str]) -> None:
-        sent = Sent(b"", "image/x-icon", True) if path == "/favicon.ico" else self.pages.get(path, query)
+        sent = PageResponse(b"", "image/x-icon", True) if path == "/favicon.ico" else self.pages.get(path, query)
         if sent is None:
             self._send(HTTPStatus.NOT_FOUND, b"no such page\n")
         else:

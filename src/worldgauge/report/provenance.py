@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from worldgauge.core.english import listed
 from worldgauge.engine.result import TaskCounts
 from worldgauge.engine.sets import named_sets, set_cells
 from worldgauge.engine.suite.contract import Score, mean_of_known
 from worldgauge.report.evidence import Evidence
-from worldgauge.report.wording import listed, number
+from worldgauge.report.wording import number
 
 BULKY = frozenset({"task_keys"})
 """Parts of run.json with a line a task: in the file, not on the page."""
@@ -24,14 +25,7 @@ ENDS = {"failed": "failed", "skipped": "skipped", "unscored": "not scored", "lef
 
 @dataclass(frozen=True)
 class Trouble:
-    """Tasks of one subject that ended in the same way for the same reason.
-
-    Attributes:
-        label: Label of the subject.
-        end: How they ended.
-        reason: The reason.
-        tasks: Ids of the tasks.
-    """
+    """Tasks of one model that ended in the same way for the same reason."""
 
     label: str
     end: str
@@ -39,22 +33,22 @@ class Trouble:
     tasks: tuple[str, ...]
 
 
-def tallies(evidence: Evidence) -> list[tuple[str, TaskCounts]]:
-    """Names and how their tasks ended. Subjects with equal numbers of tasks, all scored, share a line."""
+def tallies(evidence: Evidence, noun: str = "model") -> list[tuple[str, TaskCounts]]:
+    """Names and how their tasks ended. Models with equal numbers of tasks, all scored, share a line."""
     whole: dict[TaskCounts, list[str]] = {}
     for run in evidence.runs:
         if run.counts.scored == run.counts.expected:
             whole.setdefault(run.counts, []).append(run.label)
     shared = {counts: labels for counts, labels in whole.items() if len(labels) > 1}
     lines = [
-        (f"{len(labels)} subjects, each" if len(shared) == 1 else f"{listed(labels)}, each", counts)
+        (f"{len(labels)} {noun}s, each" if len(shared) == 1 else f"{listed(labels)}, each", counts)
         for counts, labels in shared.items()
     ]
     return lines + [(e.label, e.counts) for e in evidence.runs if e.counts not in shared]
 
 
 def troubles(evidence: Evidence) -> list[Trouble]:
-    """All tasks without scores, grouped by subject, ending and reason, failures first."""
+    """All tasks without scores, grouped by model, ending and reason, failures first."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for run in evidence.runs:
         for outcome in run.outcomes:
@@ -75,45 +69,38 @@ def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[st
 
 
 def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model") -> list[str]:
-    """Command lines that repeat these runs and this page.
-
-    A subject that was a Python object is named in a comment, since no command line can make it. Data of a named set are
-    made first.
-    """
+    """Command lines that repeat these runs and this page. A model that was a Python object is named in a comment,
+    since no command line can make it. Data of a named set are made first."""
     made: dict[tuple[str, ...], list[str]] = {}
     objects = []
     for run in evidence.runs:
         facts = run.facts
-        if _live(facts["subject"]):
+        if _live(facts["model"]):
             objects.append(f"# {run.label} was a Python object ({run.source}): run it again from Python")
             continue
         chosen = {
             k: v for k, v in facts["settings"].items() if v != defaults.get(k) and not k.endswith("_digest")
         }  # digests are computed again
-        words = ["--data", str(facts["source"]), "--out", str(run.directory.parent), "--seed", str(facts["seed"])]
+        data = facts["source"]
+        if any((one.name, str(one.version)) == set_cells(facts)[:2] for one in named_sets().values()):
+            data = set_cells(facts)[0]  # the command makes it
+        words = ["--data", str(data), "--out", str(run.directory.parent), "--seed", str(facts["seed"])]
         words += [
             word for k, v in chosen.items() for word in ("--set", f"{k}={v if isinstance(v, str) else json.dumps(v)}")
         ]
         words += ["--limit", str(facts["limit"])] if facts.get("limit") is not None else []
-        made.setdefault(tuple(words), []).append(str(facts["subject"]["model"]))
+        made.setdefault(tuple(words), []).append(str(facts["model"]["address"]))
     lines = []
     for rest, models in made.items():
         asked = [word for model in models for word in (f"--{asks}", model)]
         lines.append(shlex.join(["worldgauge", "run", evidence.suite, *asked, *rest]))
     folders = dict.fromkeys(str(run.directory.parent) for run in evidence.runs)
-    data = []
-    held = {set_cells(run.facts)[:2] for run in evidence.runs}
-    for one in named_sets().values():
-        if (one.name, str(one.version)) in held:
-            place = f"sets/{one.short}/{evidence.suite}"
-            data.append(f"# where the data, {one.name}, are not there, make them; then: --data {place}")
-            data.append(shlex.join(["worldgauge", "data", "make", one.short, "--only", evidence.suite]))
-    return [*objects, *data, *lines, shlex.join(["worldgauge", "report", *folders])]
+    return [*objects, *lines, shlex.join(["worldgauge", "report", *folders])]
 
 
-def _live(subject: Mapping[str, Any]) -> bool:
-    """Whether the subject was given as an object. In older runs a script's module name shows it."""
-    live: bool = subject.get("live", str(subject["model"]).startswith("__main__:"))
+def _live(model: Mapping[str, Any]) -> bool:
+    """Whether the model was given as an object. In older runs a script's module name shows it."""
+    live: bool = model.get("live", str(model["address"]).startswith("__main__:"))
     return live
 
 
@@ -161,7 +148,7 @@ def describe_categories(evidence: Evidence) -> str:
 
 
 def _scores(evidence: Evidence) -> Iterator[Score]:
-    """One score a trajectory: it is of the recording, so the same for every subject."""
+    """One score a trajectory: it is of the recording, so the same for every model."""
     seen = set()
     for run in evidence.runs:
         for task, score in run.by_metric.get(METRIC, {}).items():

@@ -17,14 +17,7 @@ from worldgauge.report.page import asset, environment
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing of a study.
-
-    Attributes:
-        title: Heading above it.
-        drawn: The drawing.
-        note: Line below it.
-        kind: CSS class of how it is drawn: "plane", "lines", "levels" or "list".
-    """
+    """A drawing of a study."""
 
     title: str
     drawn: Markup
@@ -34,18 +27,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class StudyPage:
-    """What a page of a study shows.
-
-    Attributes:
-        name: Name of the study.
-        about: What is studied, in a few words beside the name.
-        question: What the study asks.
-        words: What can be concluded, a sentence each.
-        figures: The drawings.
-        tables: The numbers, rows in their order.
-        styles: Style by label of a row.
-        command: Command that makes the page again.
-    """
+    """What a page of a study shows."""
 
     name: str
     about: str

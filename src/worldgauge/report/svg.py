@@ -26,12 +26,8 @@ def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
 def picture(
     ident: str, width: float, height: float, title: str, description: str, *children: Markup, class_: str = "chart"
 ) -> Markup:
-    """A complete chart with title and description for screen readers.
-
-    Args:
-        width: Width in pixels.
-        height: Height in pixels.
-    """
+    """A complete chart with title and description for screen readers. `width`: Width in pixels. `height`: Height in
+    pixels."""
     return tag(
         "svg",
         tag("title", title, id=f"{ident}-t"),
@@ -95,12 +91,7 @@ def polyline(points: Sequence[tuple[float, float]], **attributes: object) -> Mar
 
 
 def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], **attributes: object) -> Markup:
-    """Draw the area between two lines.
-
-    Args:
-        upper: Points (x, y) in px.
-        lower: Points (x, y) in px.
-    """
+    """Draw the area between two lines of points (x, y) in px."""
     return tag("polygon", points=coordinates([*upper, *reversed(lower)]), **attributes)
 
 
@@ -112,12 +103,7 @@ def coordinates(points: Iterable[tuple[float, float]]) -> str:
 def label(
     text: str, x: float, y: float, *, anchor: str = "start", class_: str = "tick", **attributes: object
 ) -> Markup:
-    """Draw text.
-
-    Args:
-        x: Position in px.
-        y: Position of the baseline in px.
-    """
+    """Draw text with its baseline at (x, y) in px."""
     return tag("text", text, x=x, y=y, text_anchor=anchor, class_=class_, **attributes)
 
 
@@ -150,10 +136,8 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
 def place_names(
     points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], width: float, height: float
 ) -> list[tuple[float, float, str]]:
-    """Places for texts near their points that cover as little as possible.
-
-    Tries right, left, above and below, near and farther away. Larger texts choose first.
-    """
+    """Places for texts near their points that cover as little as possible. Tries right, left, above and below, near and
+    farther away. Larger texts choose first."""
     taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
     found: dict[int, tuple[float, float, str]] = {}
     for which in sorted(range(len(points)), key=lambda k: -sizes[k][0] * sizes[k][1]):

@@ -15,7 +15,7 @@ from worldgauge.report.curves import SeriesStyle
 from worldgauge.report.wording import MINUS, digits_for, direction, metric_name, number
 
 MOST = 10
-"""Subjects drawn, as many as there are colours; the table has them all."""
+"""Models drawn, as many as there are colours; the table has them all."""
 ROW_PX = 1100.0
 """Width up to which groups stand side by side; the next ones start a row of their own."""
 PLOT_PX, NAME_PX, LEFT, TOP, BOTTOM = 170.0, 6.4, 52.0, 12.0, 40.0
@@ -25,14 +25,7 @@ THIN, WIDE, GAP = 7.0, 20.0, 16.0
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar.
-
-    Attributes:
-        mean: Its height.
-        low: Lower end of its whisker, or None.
-        high: Upper end of its whisker, or None.
-        said: Text for a pointer or a screen reader.
-    """
+    """One bar."""
 
     mean: float
     low: float | None
@@ -42,15 +35,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """A table drawn as bars.
-
-    Attributes:
-        svg: The drawing.
-        width: Smallest readable width in pixels.
-        key: Style and flag of the bars, in their order.
-        left_out: Number of subjects that are not drawn.
-        cut: Whether a whisker extends beyond the axis.
-    """
+    """A table drawn as bars."""
 
     svg: Markup
     width: float
@@ -60,23 +45,20 @@ class Bars:
 
 
 def of_table(ident: str, table: Table, styles: Mapping[str, SeriesStyle]) -> Bars | None:
-    """A table as grouped bars, at most MOST rows: models under test, then references, then rows without a run.
-
-    Returns:
-        The bars. None where nothing can be drawn, or where columns of several metrics share no axis.
-    """
+    """A table as grouped bars, at most MOST rows: models under test, then baselines, then rows without a run. Returns
+    the bars. None where nothing can be drawn, or where columns of several metrics share no axis."""
     if table.betters:
         return None
     rows = sorted(
         (row for row in table.rows if any(_finite(cell.mean) for cell in row.cells)),
-        key=lambda row: (row.label not in styles, row.kind != "subject"),
+        key=lambda row: (row.label not in styles, row.kind != "model"),
     )
     if not rows:
         return None
     shown = rows[:MOST]
     digits = digits_for(cell.mean for row in shown for cell in row.cells)
     series = [
-        (styles.get(row.label, SeriesStyle("", "kx", row.label, reference=True)), _bars_of(row, table, digits))
+        (styles.get(row.label, SeriesStyle("", "kx", row.label, baseline=True)), _bars_of(row, table, digits))
         for row in shown
     ]
     low, high, cut = reach([bar for _, bars in series for bar in bars if bar is not None])
@@ -105,15 +87,7 @@ def grouped_bars(
     *,
     y_label: str,
 ) -> tuple[Markup, float]:
-    """Draw groups of bars; groups that do not fit side by side continue in further rows.
-
-    Args:
-        span: Ends of the axis, which includes 0.
-        y_label: Label of the axis.
-
-    Returns:
-        The drawing and its width in px.
-    """
+    """Draw groups of bars, with their width in px; groups that do not fit side by side continue in further rows."""
     names = [_lines(name) for name in groups]
     text = max((NAME_PX * len(line) for lines in names for line in lines), default=0.0)
     thick = min(WIDE, max(THIN, (text - GAP) / max(len(series), 1)))
@@ -204,7 +178,7 @@ def _bar(style: SeriesStyle, bar: Bar, left: float, thick: float, y: svg.Scale) 
             if y.low <= end <= y.high:
                 path += f"M{middle - 2:.1f} {at:.1f}h4"
         body.append(svg.tag("path", d=path, class_="reach"))
-    return svg.tag("g", *body, class_=f"bar {style.css}", data_subject=style.key or None)
+    return svg.tag("g", *body, class_=f"bar {style.css}", data_model=style.key or None)
 
 
 def _axis(y: svg.Scale, right: float, text: str) -> Markup:
@@ -224,17 +198,7 @@ def _axis(y: svg.Scale, right: float, text: str) -> Markup:
 
 @dataclass(frozen=True)
 class CellView:
-    """One cell of a table on the page.
-
-    Attributes:
-        mean: The mean.
-        std: The standard deviation.
-        interval: The interval.
-        count: "n" where it differs from that of the column.
-        short: Whether some trajectories are missing.
-        best: Whether it is the best of its column.
-        whisker: Small picture of the interval.
-    """
+    """One cell of a table on the page."""
 
     mean: str
     std: str = ""
@@ -247,15 +211,7 @@ class CellView:
 
 @dataclass(frozen=True)
 class RowView:
-    """One row of a table on the page.
-
-    Attributes:
-        label: Label of the subject.
-        style: Its style.
-        sees: Inputs that it got in addition to frames and controls.
-        cells: The cells.
-        flag: Why it cannot win.
-    """
+    """One row of a table on the page."""
 
     label: str
     style: SeriesStyle
@@ -266,20 +222,7 @@ class RowView:
 
 @dataclass(frozen=True)
 class TableView:
-    """A table on the page.
-
-    Attributes:
-        ident: Id of the element.
-        title: Title of the table.
-        direction: Better direction of all columns, in words with an arrow.
-        columns: Name and number of tasks of each column.
-        groups: Heading and rows of each group.
-        notes: Lines below the table.
-        alarms: Lines below it in red.
-        has_best: Whether any cell is marked as the best.
-        directions: Better direction of each column, where they differ. Empty otherwise.
-        bars: The same numbers as bars. None where the table does not ask for them.
-    """
+    """A table on the page."""
 
     ident: str
     title: str
@@ -305,7 +248,7 @@ class TableView:
 
 COUNTS = "tasks"
 """Unit of tables that say what became of how many tasks: each cell is a number of them, not a mean over them."""
-HEADINGS = {"subject": "Models under test", "reference": "References", "published": "Published, other data"}
+HEADINGS = {"model": "Models under test", "baseline": "Baselines", "published": "Published, other data"}
 
 
 def view_table(
@@ -316,11 +259,8 @@ def view_table(
     *,
     ours: bool = True,
 ) -> TableView:
-    """Prepare a table for the page, with its rows in their order.
-
-    The best cell of a column is marked among subjects that saw nothing hidden. Published rows, flagged rows, and rows
-    without a run are not compared.
-    """
+    """Prepare a table for the page, with its rows in their order. The best cell of a column is marked among models
+    that saw nothing hidden. Published rows, flagged rows, and rows without a run are not compared."""
     rows = table.rows
     counts = [_most_common([row.cells[k].n for row in rows]) for k in range(len(table.columns))]
     clusters = [_most_common([row.cells[k].clusters or 0 for row in rows]) for k in range(len(table.columns))]
@@ -328,10 +268,14 @@ def view_table(
     compared = [row for row in rows if row.label in styles and row.kind != "published" and not row.flag]
     scales = [_scale(rows, [k]) for k in range(len(betters))] if table.betters else [_scale(rows)] * len(betters)
     digits = _digits(table) if ours else _digits_printed(table)
-    best = [_best(compared, k, better, sees, digits[k]) for k, better in enumerate(betters)]
+    groups = {row.group for row in compared if row.kind == "model"} or {""}
+    parts = [[row for row in compared if row.kind != "model" or row.group == group] for group in groups]
+    best = [
+        set().union(*(_best(part, k, better, sees, digits[k]) for part in parts)) for k, better in enumerate(betters)
+    ]
     views: dict[str, list[RowView]] = {kind: [] for kind in HEADINGS}
     for row in rows:
-        style = styles.get(row.label, SeriesStyle("", "kx", row.label, reference=True))
+        style = styles.get(row.label, SeriesStyle("", "kx", row.label, baseline=True))
         cells = tuple(
             _cell(
                 cell,
@@ -345,7 +289,7 @@ def view_table(
             )
             for k, cell in enumerate(row.cells)
         )
-        views[row.kind].append(RowView(row.label, style, sees.get(row.label, ()), cells, row.flag))
+        views[row.kind].append(RowView(row.label, style, (*sees.get(row.label, ()), *row.marks), cells, row.flag))
     return TableView(
         ident,
         table.title,
@@ -435,10 +379,15 @@ def _best(
     }
     if len(fair) < 2:
         return set()
-    known = [mean for mean in fair.values() if mean is not None]
+    # A mean over fewer tasks than another row has is compared with none.
+    most = max(row.cells[column].n for row in rows)
+    whole = {row.label for row in rows if row.cells[column].n == most} & fair.keys()
+    known = [mean for label, mean in fair.items() if mean is not None and label in whole]
+    if not known:
+        return set()
     top = max(known) if better == "higher" else min(known)
     # What prints alike is marked alike; where all do, as for facts of the recording, none is best.
-    best = {label for label, mean in fair.items() if number(mean, digits=digits) == number(top, digits=digits)}
+    best = {label for label in whole if number(fair[label], digits=digits) == number(top, digits=digits)}
     return best if len(best) < len(fair) else set()
 
 

@@ -1,4 +1,4 @@
-"""Task cards: one per task, with its map, its film and the scores of all subjects in step with it."""
+"""Task cards: one per task, with its map, its film and the scores of all models in step with it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from worldgauge.core.english import listed
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.video import Clip
 from worldgauge.engine.store import record_entry
-from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.base import ActedSuite, AnsweredSuite, Suite
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.report.answer_cards import PAGE_SOLIDS_BYTES, AnswerCardView, view_answer_card, without_solids
 from worldgauge.report.curves import SeriesStyle, strip
@@ -28,7 +28,7 @@ from worldgauge.report.film import Film, contact_sheet, make_film, same_rate
 from worldgauge.report.film import StillsRow as Stills
 from worldgauge.report.map import DrawnMap, draw_map
 from worldgauge.report.task_details import DetailsView, player_data, view_details
-from worldgauge.report.wording import Vocabulary, digits_for, direction, listed, number
+from worldgauge.report.wording import Vocabulary, digits_for, direction, number
 
 PAGE_FILM_BYTES = 5_400_000
 """All films together, before base64 adds a third: keeps the page under 10 MB."""
@@ -49,33 +49,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TaskCard:
-    """Content of the card of one task.
-
-    Attributes:
-        ident: Id of the card on the page.
-        task: Id of the task.
-        cell: Its table column.
-        place: Name of its place, empty where it is not known.
-        strip: Small chart of the headline metric.
-        metrics: Name, unit and better direction of each column of the table of scores.
-        rows: Style and values of each subject.
-        map: The map. None where there is nothing to draw.
-        film: The film. None where there is nothing to show.
-        encoded: The film in base64.
-        tiles: Label and style of the film's tiles, in order.
-        notes: Tiles that are left out or end early, and why.
-        gaps: Why values are missing.
-        data: Data for the player.
-        problem: Why there is no truth.
-        legend: CSS classes and words of the map's legend.
-        stills: Style and frames that were looked at.
-        columns: Columns of the diagnostics; see `DetailsView`.
-        diagnostics: Rows of the diagnostics; see `DetailsView`.
-        lengths: Which films are shorter or longer than the truth.
-        caption: The question, where the suite gives it.
-        replays: Whether the tiles are films that the suite makes.
-        answers: Content for a suite whose tasks are answered in words or builds.
-    """
+    """Content of the card of one task."""
 
     ident: str
     task: str
@@ -103,7 +77,7 @@ class TaskCard:
 
     @property
     def planned(self) -> bool:
-        """Whether paths of subjects are on the map, which then needs more space."""
+        """Whether paths of models are on the map, which then needs more space."""
         return any(css.startswith("plan") for css, _ in self.legend)
 
 
@@ -117,12 +91,9 @@ def make_task_cards(
     units: Collection[str],
     words: Vocabulary,
 ) -> list[TaskCard]:
-    """Cards of the chosen tasks. A card without data keeps its scores and films and says what is missing.
-
-    Args:
-        units: Those of them that are shown on an axis from 0 to 1.
-    """
-    if suite.shows_answers:
+    """Cards of the chosen tasks. A card without data keeps its scores and films and says what is missing. `units`:
+    Those of them that are shown on an axis from 0 to 1."""
+    if isinstance(suite, AnsweredSuite):
         return _answered(evidence, suite, tasks, chosen, styles, metrics, units)
     drawn = [
         gather_footage(f"walk-{k}", name, evidence, suite, tasks.get(name), styles, words)
@@ -134,7 +105,9 @@ def make_task_cards(
     still = min(ONE_STILLS_BYTES, PAGE_STILLS_BYTES // max(rows, 1))
     with ThreadPoolExecutor() as pool:  # decoding and encoding leave Python's lock alone
         films = pool.map(lambda found: film_of(found, budget), drawn)
-        sheets = pool.map(lambda found: _sheet(found, still), drawn)
+        sheets = pool.map(
+            lambda found: contact_sheet(found.clips if found.stills else {}, found.stills, budget=still), drawn
+        )
         maps = [found.draw() for found in drawn]  # meanwhile: a map may build a world
         return [
             _make_card(name, found, map_, film, sheet, evidence, styles, metrics, units)
@@ -144,7 +117,7 @@ def make_task_cards(
 
 def _answered(
     evidence: Evidence,
-    suite: Suite,
+    suite: AnsweredSuite,
     tasks: Mapping[str, Task],
     chosen: Sequence[str],
     styles: Mapping[str, SeriesStyle],
@@ -166,11 +139,7 @@ def _answered(
 
 
 def film_of(drawn: _Footage, budget: int) -> Film | None:
-    """Make the film of a task.
-
-    Args:
-        budget: Approximate largest size in bytes.
-    """
+    """Make the film of a task. budget: Approximate largest size in bytes."""
     if not drawn.clips:
         return None
     if drawn.replays:
@@ -178,19 +147,17 @@ def film_of(drawn: _Footage, budget: int) -> Film | None:
     return make_film(drawn.clips, budget=budget, lead=drawn.lead)
 
 
-def room_for(suite: Suite, subjects: int, films: int) -> int:
+def room_for(suite: Suite, models: int, films: int) -> int:
     """Return how many films fit on a page. Films that a suite makes itself need more space for their text."""
-    if not suite.shows_films:
+    if not isinstance(suite, ActedSuite):
         return films
-    return min(films, max(1, PAGE_FILM_BYTES // (REPLAY_BYTES * max(subjects, 1))))
+    return min(films, max(1, PAGE_FILM_BYTES // (REPLAY_BYTES * max(models, 1))))
 
 
 @dataclass(frozen=True)
 class _Footage:
-    """What there is to see of a task. clips: the truth first, where it is known; `problem` says why it is not.
-
-    draw: draws its map. lead: of the clips, the one that gives the film its length. replays: see `TaskCard`.
-    """
+    """What there is to see of a task. clips: the truth first, where it is known; `problem` says why it is not. draw:
+    draws its map. lead: of the clips, the one that gives the film its length. replays: see `TaskCard`."""
 
     ident: str
     draw: Callable[[], DrawnMap | None] = lambda: None
@@ -230,21 +197,31 @@ def gather_footage(
         problem = str(error)
     clips: dict[str, Clip] = {}
     notes = list(_terms(None if shown is None else shown.world))
-    replays = suite.shows_films
-    if not replays and shown is not None and len(shown.truth):
+    if not isinstance(suite, ActedSuite) and shown is not None and len(shown.truth):
         clips[(TRUTH if len(shown.truth) > 1 else START).label] = shown.truth
     for run in evidence.runs:
         if (run.is_truth and TRUTH.label in clips) or not _scored(evidence, run.label, name):
+            continue
+        if run.facts.get("shipped") and name not in run.rollouts:
+            notes.append(f"{run.label} is not shown: its scores ship without videos; --fresh generates them.")
             continue
         try:
             if name not in run.rollouts:
                 raise WorldgaugeError("its record holds no film")
             path = run.rollouts[name]
-            clips[run.label] = suite.film(_record_of(task, path)) if replays else Clip.open(path)
+            if not isinstance(suite, ActedSuite):
+                clips[run.label] = Clip.open(path)
+                continue
+            if task is None:
+                raise WorldgaugeError("no record of this task can be read")
+            entry = record_entry(path.parent)
+            record = Record(task, entry["model"], path.parent, entry["facts"], path.name)
+            clips[run.label] = suite.film(record)
         except WorldgaugeError as error:
             log.warning("%s: no film of %s (%s)", name, run.label, error)
             notes.append(f"{run.label} is not shown: {error}.")
-    lead = _longest(clips) if replays else _lead(clips)
+    replays = isinstance(suite, ActedSuite)
+    lead = max(clips, key=lambda name: len(clips[name]), default="") if replays else _lead(clips)
     lengths = "" if replays else _lengths(clips, lead)
     if shown is None:
         return _Footage(ident, lambda: None, clips, tuple(notes), problem, details, (), lead, lengths, replays)
@@ -255,18 +232,6 @@ def gather_footage(
     scored = [label for label in evidence.labels if _scored(evidence, label, name)]
     legend = tuple(_legend(details, scored, styles, words, history=shown.generated_from > 0))
     return _Footage(ident, draw, clips, tuple(notes), "", details, legend, lead, lengths, replays)
-
-
-def _record_of(task: Task | None, rollout: Path) -> Record:
-    """The record that `rollout` is of. Raises WorldgaugeError where it cannot be read."""
-    if task is None:
-        raise WorldgaugeError("no record of this task can be read")
-    entry = record_entry(rollout.parent)
-    return Record(task, entry["subject"], rollout.parent, entry["facts"], rollout.name)
-
-
-def _longest(clips: Mapping[str, Clip]) -> str:
-    return max(clips, key=lambda name: len(clips[name]), default="")
 
 
 def _lead(clips: Mapping[str, Clip]) -> str:
@@ -313,7 +278,7 @@ def _legend(
     *,
     history: bool,
 ) -> Iterator[tuple[str, str]]:
-    """(CSS classes, words) of every kind of line on the map; subjects without a path are named too."""
+    """(CSS classes, words) of every kind of line on the map; models without a path are named too."""
     if history:
         yield "way out", words.seen
     yield "way back", words.asked if shown is None or shown.truth is None else shown.truth[0]
@@ -328,10 +293,6 @@ def _legend(
     without = [label for label in scored if styles[label] not in planned] if planned else []
     if without:
         yield "", f"without a path: {', '.join(without)}"
-
-
-def _sheet(drawn: _Footage, budget: int) -> tuple[list[Stills], list[tuple[str, str]]]:
-    return contact_sheet(drawn.clips, drawn.stills, budget=budget) if drawn.stills else ([], [])
 
 
 def _make_card(
@@ -427,12 +388,9 @@ def _row(
     texts = []
     for metric in metrics:
         score = evidence[label].by_metric.get(metric, {}).get(task)
-        texts.append("" if score is None else number(score.value, digits=_digits(evidence, metric, task)))
+        digits = digits_for(e.values(metric).get(task) for e in evidence.runs)
+        texts.append("" if score is None else number(score.value, digits=digits))
     return styles[label], tuple(texts)
-
-
-def _digits(evidence: Evidence, metric: str, task: str) -> int:
-    return digits_for(e.values(metric).get(task) for e in evidence.runs)
 
 
 def _gaps(evidence: Evidence, task: str, metrics: Sequence[str]) -> tuple[str, ...]:

@@ -85,24 +85,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DetailsView:
-    """`engine.suite.contract.TaskDetails` in the form that a card shows.
-
-    Attributes:
-        plans: Paths on the map, in drawing order.
-        truth: Name and (n, 2) metres of the true path, where the suite gives it.
-        corridor: (m, 3), x, y and radius of circles in metres.
-        stills: Frames that were looked at, by label.
-        columns: Columns of the table of diagnostics: name, and whether it holds words.
-        rows: Style and values of each row of that table.
-        notes: What could not be shown, and why.
-        caption: The question in words.
-    """
+    """`engine.suite.contract.TaskDetails` in the form that a card shows."""
 
     plans: tuple[MapPath, ...] = ()
-    truth: tuple[str, FloatArray] | None = None
-    corridor: FloatArray | None = None
+    truth: tuple[str, FloatArray] | None = None  # name and (n, 2) metres
+    corridor: FloatArray | None = None  # (m, 3), x, y and radius, metres
     stills: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    columns: tuple[tuple[str, bool], ...] = ()
+    columns: tuple[tuple[str, bool], ...] = ()  # name, and whether it holds words
     rows: tuple[tuple[SeriesStyle, tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
     caption: str = ""
@@ -131,21 +120,20 @@ def view_details(evidence: Evidence, suite: Suite, task: Task, styles: Mapping[s
         (true.style.label, true.xy) if true is not None else None,
         _circles(found.corridor),
         {name: [int(i) for i in frames] for name, frames in found.stills.items() if len(frames)},
-        tuple((column_name(name), _is_words(name, found.diagnostics)) for name in columns),
+        tuple(
+            (column_name(name), any(isinstance(row.get(name), str) and row[name] for row in found.diagnostics.values()))
+            for name in columns
+        ),
         rows,
         tuple(notes),
         found.caption,
     )
 
 
-def _is_words(name: str, rows: Mapping[str, Mapping[str, Any]]) -> bool:
-    return any(isinstance(row.get(name), str) and row[name] for row in rows.values())
-
-
 def _plans(
     paths: Mapping[str, FloatArray], evidence: Evidence, styles: Mapping[str, SeriesStyle]
 ) -> tuple[tuple[MapPath, ...], list[str]]:
-    """Paths in drawing order: those of no subject lowest, then references, then models under test."""
+    """Paths in drawing order: those of no model lowest, then baselines, then models under test."""
     plans, notes = [], []
     for label, path in paths.items():
         xy = np.asarray(path, np.float64)
@@ -157,7 +145,7 @@ def _plans(
             notes.append(f"{int((~finite).sum())} of {len(xy)} points of {label} are not finite and are left out.")
         if finite.any():
             plans.append(MapPath(_path_style(label, styles), xy[finite]))
-    place = {label: 2 - (evidence[label].kind == "reference") for label in evidence.labels}
+    place = {label: 2 - (evidence[label].kind == "baseline") for label in evidence.labels}
     return tuple(sorted(plans, key=lambda plan: place.get(plan.style.label, 0))), notes
 
 
@@ -173,6 +161,6 @@ def _circles(corridor: FloatArray | None) -> FloatArray | None:
 
 
 def _path_style(label: str, styles: Mapping[str, SeriesStyle]) -> SeriesStyle:
-    """Style of a path: the subject's own; ink for a true path, grey for other reference paths."""
+    """Style of a path: the model's own; ink for a true path, grey for other baseline paths."""
     true = "truth" in label.lower() or "true" in label.lower()
-    return styles.get(label) or SeriesStyle("", TRUE if true else "kx", label, reference=not true)
+    return styles.get(label) or SeriesStyle("", TRUE if true else "kx", label, baseline=not true)

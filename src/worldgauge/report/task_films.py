@@ -10,6 +10,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.store import RunFolder, record_entry, write_error
+from worldgauge.engine.suite.base import ActedSuite, AnsweredSuite
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.report.answer_cards import view_answer_card
 from worldgauge.report.evidence import Evidence, load_evidence, read_tasks
@@ -23,44 +24,44 @@ FRAMES = 6
 WIDTH_PX = 768
 """Width of a preview."""
 BUDGET_BYTES = 40_000
-"""Approximate largest size of the preview of one subject."""
+"""Approximate largest size of the preview of one model."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What one subject made of a task.
-
-    Attributes:
-        label: Name of the subject, or of the truth.
-        encoded: Picture as a data URL: frames in a row, or the picture of an answer.
-    """
+    """What one model made of a task."""
 
     label: str
     encoded: str
 
 
 def preview_task(runs: Sequence[Path], order: Sequence[str] = (), metric: str = "") -> list[Preview]:
-    """Preview the first task of which at least two subjects have something to show.
-
-    Of films of agents it is the first of those in whose outcome the subjects differ most: elsewhere all look alike.
-    """
+    """Preview the first task of which at least two models have something to show. Of films of agents it is the first
+    of those in whose outcome the models differ most: elsewhere all look alike."""
     evidence, suite = load_evidence(runs)
     styles, words = assign_styles(evidence), Vocabulary.of(suite)
     tasks = read_tasks(evidence)
-    names = sorted(tasks, key=lambda name: -_difference(evidence, metric, name)) if suite.shows_films else list(tasks)
+    names = (
+        sorted(tasks, key=lambda name: -_difference(evidence, metric, name))
+        if isinstance(suite, ActedSuite)
+        else list(tasks)
+    )
     for name in names:
         task = tasks[name]
-        if suite.shows_answers:
+        if isinstance(suite, AnsweredSuite):
             card = view_answer_card(name, evidence, suite, task, styles)
             found = [Preview(one.style.label, one.picture.encoded) for one in card.answers if one.picture is not None]
         else:
             clips: Mapping[str, Clip]
-            if suite.shows_films:
+            if isinstance(suite, ActedSuite):
                 # What the agent saw: a replay holds several pictures side by side, too small here.
                 clips = {run.label: Clip.open(run.rollouts[name]) for run in evidence.runs if name in run.rollouts}
             else:
                 clips = gather_footage("preview", name, evidence, suite, task, styles, words).clips
-            stills = {label: _spread(len(clip)) for label, clip in clips.items()}
+            stills = {
+                label: sorted({round(k * (len(clip) - 1) / (FRAMES - 1)) for k in range(FRAMES)})
+                for label, clip in clips.items()
+            }
             rows, _ = contact_sheet(clips, stills, budget=BUDGET_BYTES, width=WIDTH_PX // FRAMES)
             found = [Preview(row.name, row.encoded) for row in rows]
         if len(found) > 1:
@@ -69,14 +70,9 @@ def preview_task(runs: Sequence[Path], order: Sequence[str] = (), metric: str = 
 
 
 def _difference(evidence: Evidence, metric: str, task: str) -> float:
-    """Between the best and the worst subject of a task."""
+    """Between the best and the worst model of a task."""
     values = [known[task] for known in (run.values(metric) for run in evidence.runs) if task in known]
     return max(values) - min(values) if values else 0.0
-
-
-def _spread(length: int) -> list[int]:
-    """Indices of `FRAMES` frames from the first to the last one, evenly."""
-    return sorted({round(k * (length - 1) / (FRAMES - 1)) for k in range(FRAMES)})
 
 
 def write_replay(run: Path, task: str, out: Path) -> Path:
@@ -84,7 +80,7 @@ def write_replay(run: Path, task: str, out: Path) -> Path:
     folder = RunFolder(run)
     facts = folder.facts()
     suite = open_suite(facts["suite"], facts["settings"])
-    if not suite.shows_films:
+    if not isinstance(suite, ActedSuite):
         raise UsageError(f"suite '{suite.name}' has no replays: its records are films, see {run}/records")
     if not folder.record(task).is_dir():
         known = sorted(path.name.replace("__", "/") for path in (run / "records").iterdir() if path.is_dir())
@@ -94,7 +90,7 @@ def write_replay(run: Path, task: str, out: Path) -> Path:
     if "source" in sample:
         sample["source"] = facts["source"]
     asked = Task(entry["suite"], task, sample, entry["fingerprint"], entry["group"])
-    film = suite.film(Record(asked, entry["subject"], folder.record(task), entry["facts"], entry["rollout"]))
+    film = suite.film(Record(asked, entry["model"], folder.record(task), entry["facts"], entry["rollout"]))
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -108,7 +104,7 @@ def write_replay(run: Path, task: str, out: Path) -> Path:
 def film_task(runs: Sequence[Path], task: str) -> Film:
     """Make the film that a report shows of a task."""
     evidence, suite = load_evidence(runs)
-    if suite.shows_answers:
+    if isinstance(suite, AnsweredSuite):
         raise UsageError(f"suite '{suite.name}' has no films: its tasks are answered; the report shows the answers")
     if task not in evidence.groups:
         raise UnknownNameError("scored task", task, evidence.groups)

@@ -17,29 +17,17 @@ NOTHING = 1e-12
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words of the page that a suite can replace (`Suite.vocabulary`).
-
-    Attributes:
-        task: One question.
-        tasks: Several questions.
-        headline: Name of the first table's metric. Empty to use the table's own.
-        subject: What is tested.
-        lacks: What `Suite.floor_references` cannot do, as a verb for one and several ("cannot remember").
-        seen: First part of a walk on the map.
-        asked: Second part of a walk on the map.
-        read: Title of the table of diagnostics.
-        films: What the films show.
-    """
+    """Words of the page that a suite can replace (`Suite.vocabulary`)."""
 
     task: str = "task"
     tasks: str = "tasks"
-    headline: str = ""
-    subject: str = "model"
-    lacks: str = "cannot do so"
-    seen: str = "shown"
-    asked: str = "asked for"
-    read: str = "How each answer was read"
-    films: str = "The truth and what every subject drew, frame by frame."
+    headline: str = ""  # name of the first table's metric; empty: the table's own
+    model: str = "model"
+    lacks: str = "cannot do so"  # what `Suite.floor_baselines` cannot do
+    seen: str = "shown"  # first part of a path on the map
+    asked: str = "asked for"  # second part
+    read: str = "How each answer was read"  # title of the table of diagnostics
+    films: str = "The truth and what every model drew, frame by frame."
 
     @classmethod
     def of(cls, suite: Suite) -> Vocabulary:
@@ -78,11 +66,6 @@ def digits_for(values: Iterable[float | None]) -> int:
 def times(count: int, one: str, many: str) -> str:
     """Count things in words: "1 frame", "2 frames", with a space between thousands."""
     return f"{count:,} {one if count == 1 else many}".replace(",", " ")
-
-
-def listed(words: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
 def p_value(p: float | None) -> str:

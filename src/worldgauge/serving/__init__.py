@@ -8,22 +8,12 @@ from __future__ import annotations
 
 from worldgauge.core.errors import UsageError, WorldgaugeError
 from worldgauge.core.io import digest_of, dumps
-from worldgauge.serving.channel import LOAD_DEADLINE_S, Channel
+from worldgauge.serving.channel import LOAD_DEADLINE_S as LOAD_DEADLINE_S
+from worldgauge.serving.channel import Channel
 from worldgauge.serving.messages import without_login
-from worldgauge.serving.remote import RemoteEstimator, RemoteModel
+from worldgauge.serving.remote_model import RemoteEstimator as RemoteEstimator
+from worldgauge.serving.remote_model import RemoteModel as RemoteModel
 from worldgauge_serve import code_of
-
-__all__ = [
-    "LOAD_DEADLINE_S",
-    "SCHEMES",
-    "RemoteEstimator",
-    "RemoteModel",
-    "is_served",
-    "open_estimator",
-    "open_model",
-    "served_code",
-    "served_digest",
-]
 
 SCHEMES = ("cmd", "pipe", "http", "https")
 
@@ -35,13 +25,10 @@ def is_served(text: str) -> bool:
 
 
 def open_model(text: str) -> RemoteModel:
-    """Connect to the model that a text names; `RemoteModel.close` ends the connection.
-
-    "cmd:conda run -n wan python -m worldgauge_serve wan.py:Wan" starts a child that connects to a Unix socket.
-    "pipe:ssh box python -m worldgauge_serve --pipes wan.py:Wan" talks over the child's stdin and stdout.
-    "http://a:7000,http://b:7000" uses servers of the same model, whichever is free.
-    Commands are not run by a shell.
-    """
+    """Connect to the model that a text names; `RemoteModel.close` ends the connection. "cmd:conda run -n wan python -m
+    worldgauge_serve wan.py:Wan" starts a child that connects to a Unix socket. "pipe:ssh box python -m worldgauge_serve
+    --pipes wan.py:Wan" talks over the child's stdin and stdout. "http://a:7000,http://b:7000" uses servers of the same
+    model, whichever is free. Commands are not run by a shell."""
     who = f"model '{without_login(text)}'"
     return RemoteModel(_channel(text, who), who, code=lambda: served_code(text))
 
@@ -61,9 +48,7 @@ def served_code(text: str) -> str:
 
 def served_digest(text: str) -> str:
     """Digest of what a served estimator is: of its files for a command, else of what its server states about itself.
-
-    Empty where neither is known, such as for a server that is down.
-    """
+    Empty where neither is known, such as for a server that is down."""
     if text.partition(":")[0] in ("cmd", "pipe"):
         return served_code(text)
     try:

@@ -30,14 +30,10 @@ class SilentError(Exception):
 
 
 @dataclass(frozen=True)
-class Question:
-    """A rollout or estimate message.
-
-    Attributes:
-        check: Called with each announced answer before any of it is read; raises SubjectError when it does not fit.
-        on_wait: Called every few seconds while the request waits in a queue. Waiting does not count as silence as long
-            as the queue moves.
-    """
+class ChannelRequest:
+    """A rollout or estimate message. `check`: Called with each announced answer before any of it is read; raises
+    ModelError when it does not fit. `on_wait`: Called every few seconds while the request waits in a queue. Waiting
+    does not count as silence as long as the queue moves."""
 
     id: str
     header: Header
@@ -58,7 +54,7 @@ class Channel(Protocol):
     def connect(self) -> Header:
         """Start or reach the server if necessary."""
 
-    def ask(self, question: Question) -> Generator[Message]:
+    def ask(self, question: ChannelRequest) -> Generator[Message]:
         """Send a request. The channel can be used again after each error."""
 
     def close(self) -> None:
@@ -66,11 +62,8 @@ class Channel(Protocol):
 
 
 class _Timed:
-    """A socket with a deadline, however slowly single bytes arrive.
-
-    Attributes:
-        on_quiet: Called whenever nothing has arrived for `look_s` seconds; it may call `allow`.
-    """
+    """A socket with a deadline, however slowly single bytes arrive. `on_quiet`: Called whenever nothing has arrived for
+    `look_s` seconds; it may call `allow`."""
 
     until = math.inf
     look_s = math.inf

@@ -13,8 +13,16 @@ from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from worldgauge.core.errors import SubjectError, UsageError
-from worldgauge.serving.channel import ENDS, GoneError, Message, Question, SilentError, TimedSocket, TimedTlsSocket
+from worldgauge.core.errors import ModelError, UsageError
+from worldgauge.serving.channel import (
+    ENDS,
+    ChannelRequest,
+    GoneError,
+    Message,
+    SilentError,
+    TimedSocket,
+    TimedTlsSocket,
+)
 from worldgauge.serving.messages import plain
 from worldgauge_serve import (
     CONTENT_TYPE,
@@ -41,15 +49,10 @@ class DownError(GoneError):
 
 
 class HttpServer:
-    """One server.
-
-    Args:
-        admit: Called with (url, hello) on every new connection, before a request is sent; raises SubjectError when
-            another model answers at this address.
-    """
+    """One server. `admit`: Called with (url, hello) on every new connection, before a request is sent; raises
+    ModelError when another model answers at this address."""
 
     def __init__(self, url: str, token: str, who: str, admit: Callable[[str, Header], None]) -> None:
-        """Check the address."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -99,12 +102,9 @@ class HttpServer:
         self.progress, self.waiting = (pong.get("done"), pong.get("sent")), bool(pong.get("waiting"))
         return bool(pong.get("busy"))
 
-    def ask(self, question: Question, wait_s: float) -> Generator[Message]:
-        """As `Channel.ask`.
-
-        Until the first message, silence means that the model makes no progress with any request. So `deadline_s` starts
-        again while the queue moves, and when the request is taken.
-        """
+    def ask(self, question: ChannelRequest, wait_s: float) -> Generator[Message]:
+        """As `Channel.ask`. Until the first message, silence means that the model makes no progress with any request.
+        So `deadline_s` starts again while the queue moves, and when the request is taken."""
         self.greet()
         connection = self._connection
         assert connection is not None
@@ -141,7 +141,7 @@ class HttpServer:
                 scout.drop()
                 yield header, arrays
                 line.allow(question.deadline_s)
-        except (GeneratorExit, SubjectError):
+        except (GeneratorExit, ModelError):
             if not ended:
                 self.drop()
                 self._cancel(question.id)
@@ -155,7 +155,7 @@ class HttpServer:
             if error.kind == "cut":
                 raise GoneError(f"closed the connection ({self.url})") from None
             self._cancel(question.id)
-            raise SubjectError(f"{self._who}: {self.url} breaks the protocol: {error}") from None
+            raise ModelError(f"{self._who}: {self.url} breaks the protocol: {error}") from None
         except (EOFError, OSError, http.client.HTTPException) as error:
             self.drop()
             raise GoneError(f"closed the connection ({self.url}: {_reason(error)})") from None
@@ -213,7 +213,7 @@ class HttpServer:
             found = None
         if not isinstance(found, dict):
             self.drop()
-            raise SubjectError(f"{self._who}: what answers at {self.url} is no worldgauge server")
+            raise ModelError(f"{self._who}: what answers at {self.url} is no worldgauge server")
         if connection.sock is None:  # it ends the connection after every answer
             self._open()
         self._used = time.monotonic()
@@ -225,11 +225,11 @@ class HttpServer:
         if status == 200 and given == kind:
             return
         if status == 401 and self._token:
-            raise SubjectError(f"{self._who}: {self.url} does not take the token in {TOKEN_VARIABLE}")
+            raise ModelError(f"{self._who}: {self.url} does not take the token in {TOKEN_VARIABLE}")
         if status == 401:
-            raise SubjectError(f"{self._who}: {self.url} wants a token; give the token in {TOKEN_VARIABLE}")
+            raise ModelError(f"{self._who}: {self.url} wants a token; give the token in {TOKEN_VARIABLE}")
         if 300 <= status < 400:
-            raise SubjectError(f"{self._who}: {self.url} redirects elsewhere; give the address it leads to")
+            raise ModelError(f"{self._who}: {self.url} redirects elsewhere; give the address it leads to")
         if status in (502, 503, 504):
             raise DownError(f"is not there ({self.url} answers {status})")
         said = ""
@@ -237,8 +237,8 @@ class HttpServer:
             with suppress(ValueError, RecursionError, AttributeError):
                 said = plain(strict_json(response.read(MAX_HEADER_BYTES).decode("utf-8")).get("message", ""))
         if said:
-            raise SubjectError(f"{self._who}: {self.url} refuses: {said}")
-        raise SubjectError(f"{self._who}: what answers at {self.url} is no worldgauge server (status {status})")
+            raise ModelError(f"{self._who}: {self.url} refuses: {said}")
+        raise ModelError(f"{self._who}: what answers at {self.url} is no worldgauge server (status {status})")
 
     def _cancel(self, name: str) -> None:
         """Notify the server that the request is cancelled; it would notice by itself at its next chunk."""
@@ -276,16 +276,11 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
 
 
 class Replicas:
-    """One or more HTTP servers of the same model; see `channel.Channel`.
-
-    Each process starts its round with another server. A server that is down is left out until it answers again.
-
-    Args:
-        patience_s: Seconds that all servers may be down after they have answered, to be restarted and to load.
-    """
+    """One or more HTTP servers of the same model; see `channel.Channel`. Each process starts its round with another
+    server. A server that is down is left out until it answers again. `patience_s`: Seconds that all servers may be down
+    after they have answered, to be restarted and to load."""
 
     def __init__(self, urls: Sequence[str], who: str, patience_s: float = PATIENCE_S) -> None:
-        """Check the addresses."""
         if any("@" in url for url in urls):  # first, so that no message shows what may be a password
             raise UsageError(f"{who}: an address is http://host:port alone; the token goes into {TOKEN_VARIABLE}")
         token = os.environ.get(TOKEN_VARIABLE, "")
@@ -307,14 +302,19 @@ class Replicas:
     def connect(self) -> Header:
         """See `Channel.connect`. Later, `ask` connects to the servers that are up and checks their hello."""
         if not self._hello:
-            down = self._greet_all()
+            down = []
+            for server in self._servers:
+                try:
+                    server.greet()
+                except DownError as error:
+                    down.append(str(error))
             if len(down) == len(self._servers):
-                raise SubjectError(f"{self._who}: {'; '.join(down)}")
+                raise ModelError(f"{self._who}: {'; '.join(down)}")
             for reason in down:
                 print(f"{self._who}: a server {reason}; left out until it answers", file=sys.stderr, flush=True)
         return self._hello
 
-    def ask(self, question: Question) -> Generator[Message]:
+    def ask(self, question: ChannelRequest) -> Generator[Message]:
         """See `Channel.ask`. Waiting for a free server is not silence as long as one of them makes progress."""
         moved = answered = time.monotonic()
         before = None
@@ -341,9 +341,9 @@ class Replicas:
                 question.waits()
             if now - answered > self._patience_s:
                 self._patience_s = 0.0  # servers that did not come back in time are not waited for again
-                raise SubjectError(f"{self._who}: {'; '.join(down)}")
+                raise ModelError(f"{self._who}: {'; '.join(down)}")
             if now - moved > question.deadline_s and answered == now:
-                raise SubjectError(f"{self._who}: busy with others for {question.deadline_s:g} s; add servers of it")
+                raise ModelError(f"{self._who}: busy with others for {question.deadline_s:g} s; add servers of it")
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
@@ -352,7 +352,7 @@ class Replicas:
         for server in self._servers:
             server.drop()
 
-    def _try(self, server: HttpServer, question: Question) -> Generator[Message]:
+    def _try(self, server: HttpServer, question: ChannelRequest) -> Generator[Message]:
         """The answer of `server`; empty when it is busy."""
         alone = len(self._servers) == 1
         # A single server gets the request at once; of several servers only one that is free gets it.
@@ -366,16 +366,6 @@ class Replicas:
                 return
         server.is_busy()  # for its progress
 
-    def _greet_all(self) -> list[str]:
-        """Reasons of the servers that are down."""
-        down = []
-        for server in self._servers:
-            try:
-                server.greet()
-            except DownError as error:
-                down.append(str(error))
-        return down
-
     def _admit(self, url: str, hello: Header) -> None:
         if not self._hello:
             self._hello, self._said_by = hello, url
@@ -384,7 +374,7 @@ class Replicas:
             now, before = hello.get(field), self._hello.get(field)
             if now != before and not (field == "source" and is_same_code):
                 text = f"{self._who}: {url} serves another model than {self._said_by} did: its {field} differs"
-                raise SubjectError(f"{text} ({_short(now)}, {_short(before)}); start all from the same file")
+                raise ModelError(f"{text} ({_short(now)}, {_short(before)}); start all from the same file")
 
 
 def _short(given: Any) -> str:

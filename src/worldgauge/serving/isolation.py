@@ -14,6 +14,8 @@ PASS_VARIABLE = "WORLDGAUGE_PASS_ENV"
 """Names of secret variables that children get all the same, separated by commas."""
 SANDBOX_VARIABLE = "WORLDGAUGE_SANDBOX"
 """Set to 1 by --sandbox, so that workers know it too."""
+HIDDEN_VARIABLE = "WORLDGAUGE_HIDDEN"
+"""Folders that a sandboxed model must not see, set for the workers of a run: the data and the runs."""
 MEMORY_VARIABLE = "WORLDGAUGE_MODEL_MEMORY_GB"
 """Most memory that a process of a model may take, in gigabytes of 2**30 bytes; without it there is no limit."""
 _NEEDED = re.compile(r"PATH|HOME|USER|LOGNAME|TMPDIR|TZ|LANG|LC_\w+|LD_LIBRARY_PATH|DISPLAY|XAUTHORITY|XDG_RUNTIME_DIR")
@@ -48,11 +50,9 @@ _LEAST_SECRET = 6
 
 
 def without_secrets(environment: Mapping[str, str], command: Sequence[str] = ()) -> dict[str, str]:
-    """The variables that a child may see.
-
-    A variable is secret by its name, such as HF_TOKEN or OPENAI_API_KEY, or by an address with a password in it. It is
-    passed on when `PASS_VARIABLE` lists it, or when its name stands in the command, as in `?key_env=REACTOR_API_KEY`.
-    """
+    """The variables that a child may see. A variable is secret by its name, such as HF_TOKEN or OPENAI_API_KEY, or by
+    an address with a password in it. It is passed on when `PASS_VARIABLE` lists it, or when its name stands in the
+    command, as in `?key_env=REACTOR_API_KEY`."""
     named = set(re.findall(r"\w+", environment.get(PASS_VARIABLE, "") + " " + " ".join(command)))
     return {name: value for name, value in environment.items() if name in named or not is_secret(name, value)}
 
@@ -63,11 +63,9 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def check_no_secret(text: str, what: str) -> None:
-    """Refuse a secret in what a user types, since that is recorded, printed and published.
-
-    A secret is an address with a password, or a long value of letters and digits under a name such as api_key or
-    --token. The name of an environment variable is none.
-    """
+    """Refuse a secret in what a user types, since that is recorded, printed and published. A secret is an address with
+    a password, or a long value of letters and digits under a name such as api_key or --token. The name of an
+    environment variable is none."""
     users = filter(_LIKE_A_KEY.fullmatch, _USER.findall(text))
     where = "an address with a password" if _LOGIN.search(text) or any(users) else ""
     for name, value, flag, behind in _TYPED.findall(text):
@@ -105,10 +103,8 @@ def only_needed(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def limited(command: Sequence[str], memory: int = 0) -> list[str]:
-    """The command, started with limits of the system that hold for all that it starts.
-
-    It leaves no memory image behind when it crashes, which would hold what it was shown and may fill a disk.
-    """
+    """The command, started with limits of the system that hold for all that it starts. It leaves no memory image behind
+    when it crashes, which would hold what it was shown and may fill a disk."""
     program = shutil.which(command[0])
     if program is None:
         return list(command)
@@ -128,15 +124,15 @@ def memory_of_models(environment: Mapping[str, str]) -> int:
 
 
 def sandboxed(command: Sequence[str], folder: str, environment: Mapping[str, str], who: str) -> list[str]:
-    """The command in a sandbox, where `SANDBOX_VARIABLE` asks for one.
-
-    No network, own processes only, a read-only file system but for `folder`.
-    """
+    """The command in a sandbox, where `SANDBOX_VARIABLE` asks for one. No network, own processes only, a read-only file
+    system but for `folder`, and without what lies in the folders of `HIDDEN_VARIABLE`."""
     if environment.get(SANDBOX_VARIABLE, "") in ("", "0"):
         return list(command)
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise UsageError(f"{who}: --sandbox needs bwrap, which is not here (Debian: apt install bubblewrap)")
     walls = ["--unshare-net", "--unshare-pid", "--unshare-ipc", "--die-with-parent"]
-    places = ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--bind", folder, folder]
+    hidden = [path for path in environment.get(HIDDEN_VARIABLE, "").split(os.pathsep) if os.path.isdir(path)]
+    places = ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"]
+    places += [word for path in hidden for word in ("--tmpfs", path)] + ["--bind", folder, folder]
     return [bwrap, *walls, *places, "--setenv", "TMPDIR", folder, "--chdir", os.getcwd(), "--", *command]

@@ -11,8 +11,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from worldgauge.core.actions import Actions, ActionSpace
-from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UsageError, WorldgaugeError
+from worldgauge.core.actions import Actions
+from worldgauge.core.errors import DataError, ModelError, NotApplicableError, UsageError, WorldgaugeError
 from worldgauge.core.model import FORM_OF, PRIVILEGED, ModelSpec, Needs, RolloutRequest, check_chunk
 from worldgauge_serve import (
     MAX_BYTES,
@@ -40,11 +40,8 @@ Spec = TypeVar("Spec")
 
 @dataclass(frozen=True)
 class Hello(Generic[Spec]):
-    """Identity of a server. All fields are checked, but none is trusted.
-
-    Attributes:
-        code: Its fingerprint without folders; empty for older servers, whose source is the digest of one file.
-    """
+    """Identity of a server. All fields are checked, but none is trusted. `code`: Its fingerprint without folders; empty
+    for older servers, whose source is the digest of one file."""
 
     version: int
     spec: Spec
@@ -58,33 +55,33 @@ class Hello(Generic[Spec]):
 def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], Spec]) -> Hello[Spec]:
     """Check the hello of a server."""
     if header.get("type") == "error":
-        raise with_trace(SubjectError(f"{who}: {plain(header.get('message'))}"), header)
+        raise with_trace(ModelError(f"{who}: {plain(header.get('message'))}"), header)
     if header.get("type") != "hello":
-        raise SubjectError(f"{who} says '{plain(header.get('type'))}' where a hello belongs: no worldgauge server")
+        raise ModelError(f"{who} says '{plain(header.get('type'))}' where a hello belongs: no worldgauge server")
     version = header.get("version")
     if type(version) is not int or version not in VERSIONS:
-        raise SubjectError(
+        raise ModelError(
             f"{who} speaks version {plain(version)} of the protocol, this worldgauge versions "
             f"{' and '.join(map(str, VERSIONS))}; copy worldgauge_serve.py to it again (worldgauge-serve --where)"
         )
     if header.get("serves", "model") != serves:
         hint = "name it where a decoder is asked for" if serves == "model" else "give it as --model"
-        raise SubjectError(f"{who} serves {short(header.get('serves', 'model'))}, not '{serves}'; {hint}")
+        raise ModelError(f"{who} serves {short(header.get('serves', 'model'))}, not '{serves}'; {hint}")
     source, given, needs = header.get("source"), header.get("given", {}), header.get("needs", {})
     # Models of ours have a registered name for their source: what comes from outside must not pass for one.
     if not isinstance(source, str) or len(source) > 2 * MAX_NAME or not source.isprintable() or ":" not in source:
-        raise SubjectError(f"{who} names its source as {short(source)}; expected digest and class")
+        raise ModelError(f"{who} names its source as {short(source)}; expected digest and class")
     if not isinstance(given, dict) or not isinstance(needs, dict):
-        raise SubjectError(f"{who}: 'given' and 'needs' of its hello must be objects")
+        raise ModelError(f"{who}: 'given' and 'needs' of its hello must be objects")
     try:
         spec = spec_of(header.get("spec"))
         if version == 1 and (unsent := sorted(set(getattr(spec, "inputs", ())) - {"depth"})):
-            raise SubjectError(f"it wants {unsent}, which version 1 of the protocol does not carry")
+            raise ModelError(f"it wants {unsent}, which version 1 of the protocol does not carry")
         declared = Needs.of(SimpleNamespace(__name__=getattr(spec, "name", who), needs=needs))
         code = header.get("code", "")
         return Hello(version, spec, source, given, declared, bool(header.get("batch")), str(code)[:MAX_NAME])
     except WorldgaugeError as error:
-        raise SubjectError(f"{who}: {error}") from None
+        raise ModelError(f"{who}: {error}") from None
 
 
 def rollout_message(
@@ -93,16 +90,19 @@ def rollout_message(
     """Make the message for a batch of rollouts."""
     size = sum(_size(request, "depth" in spec.inputs) for request in requests)  # before any frame is decoded
     if size > MAX_BYTES:
-        raise SubjectError(
+        raise ModelError(
             f"model '{spec.name}': {size / 1e9:.1f} GB of context, and a message holds {MAX_BYTES / 1e9:.1f} GB; "
             "give its ModelSpec a max_context"
         )
     arrays: dict[str, Any] = {}
     asked = []
     for number, request in enumerate(requests):
-        header, own = _request(request if version > 1 else _bound(request, spec), "depth" in spec.inputs)
+        if version == 1:  # only the form of the future that drives the model
+            others: dict[str, Any] = {form: None for form in FORM_OF.values() if form != FORM_OF[spec.control]}
+            request = replace(request, **others)
+        header, own = _request(request, "depth" in spec.inputs)
         if version == 1:
-            del header["caption"], header["prompts"]
+            del header["caption"], header["prompts"], header["posed"]
         asked.append(header)
         arrays.update({f"{number}/{key}": array for key, array in own.items()})
     return {"type": "rollout", "version": version, "id": name, "requests": asked, "deadline_s": deadline_s}, arrays
@@ -126,12 +126,8 @@ def parts_of(requests: Sequence[RolloutRequest], spec: ModelSpec) -> Iterator[Se
 
 
 class Receipt:
-    """Checks the answer to a batch of rollouts before any of it is allocated.
-
-    Args:
-        exact: False lets frames of any dtype, shape and number pass, for a caller that judges them, as long as they are
-            not many times what was requested.
-    """
+    """Checks the answer to a batch of rollouts before any of it is allocated. `exact`: False lets frames of any dtype,
+    shape and number pass, for a caller that judges them, as long as they are not many times what was requested."""
 
     def __init__(
         self, who: str, model: str, id: str, requests: Sequence[RolloutRequest], *, exact: bool = True
@@ -151,13 +147,13 @@ class Receipt:
         if kind == "error" and "id" not in header and not names:
             return  # about the connection
         if header.get("id") != self._id:
-            raise SubjectError(f"{self._who} answers question {short(header.get('id'))}, which was not asked")
+            raise ModelError(f"{self._who} answers question {short(header.get('id'))}, which was not asked")
         if kind in ("done", "error") and not names:
             gpu_peak_of(header, self._who)
             notes_of(header, self._who)
             return
         if kind != "chunk" or names != ["frames"] or type(index) is not int or not 0 <= index < len(self._done):
-            raise SubjectError(
+            raise ModelError(
                 f"{self._who} answers with '{plain(kind)}' of request {short(index)} holding {short(names)}; "
                 "expected a chunk of frames"
             )
@@ -166,10 +162,10 @@ class Receipt:
         if not self._exact:
             self._bytes_left -= frames.nbytes + _CHUNK_BYTES
             if self._bytes_left < 0:
-                raise SubjectError(f"model '{self._model}' returned many times what was asked for")
+                raise ModelError(f"model '{self._model}' returned many times what was asked for")
             return
         if done == request.horizon:
-            raise SubjectError(f"model '{self._model}' returned more than the {request.horizon} frames asked for")
+            raise ModelError(f"model '{self._model}' returned more than the {request.horizon} frames asked for")
         width, height = request.frame_size
         check_chunk(self._model, _stand_in(frames), done, request.horizon, (height, width))
         self._done[index] += frames.shape[0]
@@ -178,7 +174,7 @@ class Receipt:
         """Refuse frames of another rate than was asked for. A chunk need not tell its rate."""
         is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
         if given is not None and not (is_number and math.isclose(given, asked, rel_tol=1e-3)):
-            raise SubjectError(
+            raise ModelError(
                 f"model '{self._model}' answers at {short(given)} frames/s where {asked:g} were asked for; declare the "
                 "rate that it makes as fps of its ModelSpec"
             )
@@ -195,7 +191,7 @@ def gpu_peak_of(header: Header, who: str) -> int | None:
     """GPU memory that a server tells at the end of an answer."""
     given = header.get("gpu_peak_bytes")
     if given is not None and (type(given) is not int or not 0 <= given < 1 << 50):
-        raise SubjectError(f"{who}: gpu_peak_bytes is {short(given)}; give a whole number of bytes, or leave it out")
+        raise ModelError(f"{who}: gpu_peak_bytes is {short(given)}; give a whole number of bytes, or leave it out")
     return given
 
 
@@ -204,23 +200,23 @@ def notes_of(header: Header, who: str) -> tuple[str, ...]:
     given = header.get("notes", [])
     fine = isinstance(given, list) and len(given) <= MAX_NOTES
     if not fine or not all(isinstance(one, str) and len(one) <= MAX_NOTE for one in given):
-        raise SubjectError(
+        raise ModelError(
             f"{who}: notes is {short(given)}; give at most {MAX_NOTES} texts of {MAX_NOTE} characters, or leave it out"
         )
     return tuple(" ".join(plain(one).split()) for one in given)
 
 
-def said_by(header: Header, who: str, own: type[SubjectError] = SubjectError) -> WorldgaugeError:
+def said_by(header: Header, who: str, own: type[ModelError] = ModelError) -> WorldgaugeError:
     """The error of an "error" message, to be raised."""
     text = plain(header.get("message"))
     if header.get("kind") == "not_applicable":
         return NotApplicableError(text)
     if header.get("kind") == "subject":
         return with_trace(own(text), header)
-    return with_trace(SubjectError(f"{who} refuses: {text}"), header)
+    return with_trace(ModelError(f"{who} refuses: {text}"), header)
 
 
-def with_trace(error: SubjectError, header: Header) -> SubjectError:
+def with_trace(error: ModelError, header: Header) -> ModelError:
     """Add the traceback that the server sent to an error, for the record."""
     trace = header.get("trace")
     if isinstance(trace, str):
@@ -232,7 +228,7 @@ def spec_of(given: Any) -> ModelSpec:
     """Parse the spec in the hello of a model."""
     name, inputs = named_spec(given, "model", set(ModelSpec.__dataclass_fields__))["name"], given.get("inputs", [])
     if not isinstance(inputs, list) or not all(isinstance(one, str) for one in inputs):
-        raise SubjectError(f"model '{name}': inputs is {short(inputs)}; give names")
+        raise ModelError(f"model '{name}': inputs is {short(inputs)}; give names")
     pairs = {key: tuple(given[key]) for key in _LISTED if isinstance(given.get(key), list)}
     spec = ModelSpec(**{**given, **pairs, "inputs": frozenset(inputs)})
     if spec.privileged:
@@ -244,20 +240,21 @@ def spec_of(given: Any) -> ModelSpec:
 def named_spec(given: Any, what: Serves, fields: set[str]) -> dict[str, Any]:
     """Check the JSON value of a spec: its name, its settings and the names of its fields."""
     if not isinstance(given, dict) or not isinstance(given.get("name"), str):
-        raise SubjectError("its hello holds no spec with a name")
+        raise ModelError("its hello holds no spec with a name")
     name, settings = given["name"], given.get("settings", {})
     if len(name) > MAX_NAME or not name.isprintable():
-        raise SubjectError(f"it calls itself {short(name)}; expected a name of at most {MAX_NAME} plain characters")
+        raise ModelError(f"it calls itself {short(name)}; expected a name of at most {MAX_NAME} plain characters")
     unknown = set(given) - fields
     if unknown:
-        raise SubjectError(f"its spec has unknown fields: {short(sorted(unknown))}")
+        raise ModelError(f"its spec has unknown fields: {short(sorted(unknown))}")
     if not isinstance(settings, dict):
-        raise SubjectError(f"{what} '{name}': settings is {short(settings)}; give an object")
+        raise ModelError(f"{what} '{name}': settings is {short(settings)}; give an object")
     return given
 
 
 def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[str, Any]]:
-    context = request.context
+    context, space = request.context, request.context.actions.space
+    axes = [{"name": axis.name, "kind": axis.kind, "motion": list(axis.motion)} for axis in space.axes]
     header: Header = {
         "task": request.task,
         "horizon": request.horizon,
@@ -267,11 +264,13 @@ def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[s
         "prompts": None if request.prompts is None else [prompt._asdict() for prompt in request.prompts],
         "fps": context.clip.fps,
         "camera": {**_NO_INTRINSICS, **asdict(context.camera)},
-        "space": _space(context.actions.space),
+        "space": {"name": space.name, "axes": axes, "fps": space.fps},
+        "posed": context.poses is not None,
     }
     arrays = {
         "context/frames": context.clip.to_array(),
-        "context/poses": np.asarray(context.poses, np.float64),
+        # A server of an older copy needs poses: a camera that stands still.
+        "context/poses": np.tile(np.eye(4), (len(context), 1, 1)) if context.poses is None else context.poses,
         "context/actions": _values(context.actions),
     }
     if wants_depth and context.depth is not None:
@@ -286,21 +285,10 @@ def _request(request: RolloutRequest, wants_depth: bool) -> tuple[Header, dict[s
     return header, arrays
 
 
-def _bound(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
-    """The request with the one form of the future that drives the model."""
-    others: dict[str, Any] = {form: None for form in FORM_OF.values() if form != FORM_OF[spec.control]}
-    return replace(request, **others)
-
-
 def _size(request: RolloutRequest, wants_depth: bool) -> int:
     """Bytes of the frames and the depth of a context, which are nearly all of a message."""
     clip = request.context.clip
     return len(clip) * clip.height * clip.width * (7 if wants_depth and request.context.depth is not None else 3)
-
-
-def _space(space: ActionSpace) -> dict[str, Any]:
-    axes = [{"name": axis.name, "kind": axis.kind, "motion": list(axis.motion)} for axis in space.axes]
-    return {"name": space.name, "axes": axes, "fps": space.fps}
 
 
 def _values(actions: Actions) -> Any:

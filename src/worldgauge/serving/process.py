@@ -19,9 +19,17 @@ from contextlib import suppress
 from typing import Any
 
 import worldgauge_serve
-from worldgauge.core.errors import SubjectError, UsageError
-from worldgauge.serving.channel import ENDS, LOAD_DEADLINE_S, GoneError, Message, Question, SilentError, TimedSocket
-from worldgauge.serving.isolation import limited, memory_of_models, sandboxed, without_secrets
+from worldgauge.core.errors import ModelError, UsageError
+from worldgauge.serving.channel import (
+    ENDS,
+    LOAD_DEADLINE_S,
+    ChannelRequest,
+    GoneError,
+    Message,
+    SilentError,
+    TimedSocket,
+)
+from worldgauge.serving.isolation import HIDDEN_VARIABLE, limited, memory_of_models, sandboxed, without_secrets
 from worldgauge.serving.messages import plain
 from worldgauge_serve import SOCKET_VARIABLE, ArraySpec, Header, WireError, read_message, write_message
 
@@ -51,10 +59,8 @@ class Tail:
         self._kept = (self._kept + chunk)[-_KEPT_BYTES:]
 
     def last_words(self) -> str:
-        """The last line that is not blank, for the end of a message; progress bars that are redrawn count as lines.
-
-        It holds no control characters that move a cursor, because it gets into errors, journals and terminals.
-        """
+        """The last line that is not blank, for the end of a message; progress bars that are redrawn count as lines. It
+        holds no control characters that move a cursor, because it gets into errors, journals and terminals."""
         text = _COLOURS.sub("", self._kept.decode("utf-8", "replace"))
         lines = (plain(line).strip() for line in reversed(re.split(r"[\r\n]+", text)))
         last = next(filter(None, lines), "")[:_MAX_TEXT]
@@ -71,15 +77,11 @@ _LOOK_S = 0.05
 
 
 class ProcessChannel:
-    """A child process, started when it is first needed and again after it has ended.
-
-    Args:
-        pipes: Talk over its stdin and stdout. By default it gets the name of a Unix socket to connect to, because
-            `conda run` and other wrappers keep stdin and stdout to themselves, and models print.
-    """
+    """A child process, started when it is first needed and again after it has ended. `pipes`: Talk over its stdin and
+    stdout. By default it gets the name of a Unix socket to connect to, because `conda run` and other wrappers keep
+    stdin and stdout to themselves, and models print."""
 
     def __init__(self, command: str, *, pipes: bool, who: str) -> None:
-        """Split the command line."""
         try:
             self._command = shlex.split(command)
         except ValueError as error:
@@ -107,7 +109,7 @@ class ProcessChannel:
             hello, _ = read_message(child.line.recv_into, check=_no_arrays)
         except TimeoutError:
             self.close()
-            raise SubjectError(
+            raise ModelError(
                 f"{self._who} was not ready within {LOAD_DEADLINE_S:g} s; does it start worldgauge_serve?"
             ) from None
         except WireError as error:
@@ -120,7 +122,7 @@ class ProcessChannel:
             raise
         return hello
 
-    def ask(self, question: Question) -> Generator[Message]:
+    def ask(self, question: ChannelRequest) -> Generator[Message]:
         """See `Channel.ask`."""
         child = self._child
         if child is None:
@@ -139,7 +141,7 @@ class ProcessChannel:
             if not ended:
                 self._cancel(child.line, question.id)
             raise
-        except SubjectError:
+        except ModelError:
             self._cancel(child.line, question.id)
             raise
         except TimeoutError:
@@ -162,7 +164,7 @@ class ProcessChannel:
         self._cancelled.clear()
         self._unread = 0
 
-    def _next(self, line: TimedSocket, question: Question) -> Message:
+    def _next(self, line: TimedSocket, question: ChannelRequest) -> Message:
         """The next message that belongs to `question`; what is left of cancelled ones is skipped, never stored."""
         while True:
             _skip(line, self._unread)
@@ -193,7 +195,7 @@ class ProcessChannel:
         if error.kind == "cut":
             return self._gone()
         self.close()
-        return SubjectError(f"{self._who} breaks the protocol: {error}{hint}")
+        return ModelError(f"{self._who} breaks the protocol: {error}{hint}")
 
     def _gone(self) -> GoneError:
         assert self._child is not None
@@ -307,7 +309,7 @@ def _roomy(line: socket.socket) -> socket.socket:
 def _environment(folder: str, command: list[str]) -> dict[str, str]:
     """Our environment without secrets, nor the variables that the pool set for this worker, such as one thread."""
     environment = without_secrets(os.environ, command)
-    for name in (SOCKET_VARIABLE, FOLDER_VARIABLE):
+    for name in (SOCKET_VARIABLE, FOLDER_VARIABLE, HIDDEN_VARIABLE):
         environment.pop(name, None)
     for name, before in json.loads(environment.pop(OUTER_VARIABLE, "{}")).items():
         environment.pop(name, None)

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from worldgauge.engine.suite.base import suites
 
-__all__ = ["suites"]
+__all__ = ["RENAMED", "suites"]
+
+RENAMED = {"build": "mineanybuild", "closedloop": "worldinworld", "target": "targetbench"}
+"""Suites by the name that they had before. The old name stays in fingerprints, so that finished runs continue."""
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
+from typer.core import TyperGroup
+
+from worldgauge.core.errors import check_neighbour
+
 Panel = Literal["Measure", "Models and data", "Publish", "Tools"]
 
 
@@ -19,12 +23,7 @@ class Command:
     """One command.
 
     Attributes:
-        run: A function whose parameters become the options, or an app with commands of its own.
-        panel: Heading under which the command is listed.
-        example: A complete command line that does something useful.
-        name: Name of the command, by default that of the function.
         help: Help text, by default the docstring of the function.
-        cls: Click class of the command, by default typer's own.
         group: Command that it is a subcommand of, such as "study". Empty for none.
     """
 
@@ -35,6 +34,19 @@ class Command:
     help: str | None = None
     cls: type[Any] | None = None
     group: str = ""
+
+
+class CommandGroup(TyperGroup):
+    """A group of commands. For a missing one it names the package that brings it."""
+
+    def get_command(self, context: Any, name: str) -> Any:
+        """The command of this name."""
+        command = super().get_command(context, name)
+        if command is None:
+            # The root's own name may be words, such as `python -m worldgauge`.
+            inner = context.command_path.removeprefix(context.find_root().command_path).split()
+            check_neighbour("command", " ".join([*inner, name]))
+        return command
 
 
 GROUP = "worldgauge.commands"

@@ -27,7 +27,6 @@ class Line(NamedTuple):
     """One line of a table.
 
     Attributes:
-        text: The line, without spaces at its end.
         row: Number of the row that it is part of. None for headings and empty lines.
     """
 
@@ -36,12 +35,7 @@ class Line(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One column of numbers.
-
-    Attributes:
-        name: Its heading, which may have several lines.
-        cells: One cell per row.
-    """
+    """One column of numbers."""
 
     name: str
     cells: Sequence[Cell]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
@@ -82,31 +82,24 @@ def _alone(context: typer.Context, asked: bool) -> bool:
 
 
 Json = Annotated[
-    bool, typer.Option("--json", callback=_alone, help="Print one JSON object on stdout, and progress on stderr.")
+    bool, typer.Option("--json", callback=_alone, help="Print one JSON object on stdout, progress on stderr.")
 ]
 Csv = Annotated[
-    bool, typer.Option("--csv", callback=_alone, help="Rows of the tables as CSV on stdout, the rest on stderr.")
+    bool, typer.Option("--csv", callback=_alone, help="Print table rows as CSV on stdout, the rest on stderr.")
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="A line for every task or item that ends.")]
-Workers = Annotated[int, typer.Option(help="Number of parallel worker processes.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for each task or item that ends.")]
+Workers = Annotated[int, typer.Option(help="Parallel worker processes.")]
 On = Annotated[
     str | None,
-    typer.Option(
-        help="Where workers run: local, ray (the cluster of RAY_ADDRESS, or a new one here) or ray://HOST:PORT."
-    ),
+    typer.Option(help="Where workers run: local, ray (RAY_ADDRESS, or a new cluster here) or ray://HOST:PORT."),
 ]
 Device = Annotated[
     str | None,
-    typer.Option(
-        help="Draw frames in batches: on a GPU, cuda or cuda:1, or by the same kernels on the processor, cpu (extra "
-        "gpu). By default the processor draws them one by one."
-    ),
+    typer.Option(help="Render frames in batches on cuda, cuda:N or cpu (extra gpu). Default: one by one on the CPU."),
 ]
 Gpus = Annotated[
     float | None,
-    typer.Option(
-        "--gpus-per-worker", help="GPUs of each worker, such as 0.5 or 2. By default what the model declares."
-    ),
+    typer.Option("--gpus-per-worker", help="GPUs per worker, such as 0.5 or 2. Default: what the model declares."),
 ]
 
 
@@ -124,7 +117,7 @@ Sandbox = Annotated[
     typer.Option(
         "--sandbox",
         callback=_with_sandbox,
-        help="Start the models of cmd: and pipe: without network, with a read-only file system (needs bwrap).",
+        help="Run models of cmd: and pipe: without network, on a read-only file system (bwrap).",
     ),
 ]
 ScoreDevice = Annotated[
@@ -132,15 +125,24 @@ ScoreDevice = Annotated[
     typer.Option(
         "--score-device",
         metavar="cuda | cuda:N | cpu",
-        help="Where pixel metrics are computed: on GPUs that the workers share, or on one of them (extra torch), in "
-        "batches. By default by the processor. Scores agree to 1e-5, and are not made again for another device.",
+        help="Compute pixel metrics in batches on shared GPUs or one of them (extra torch). Default: the CPU. Scores "
+        "agree to 1e-5 and are not recomputed for another device.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Random seed. The same seed gives the same bytes.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, without doing it.")]
-Out = Annotated[Path, typer.Option(help="Folder of the data set, new or to be continued.")]
+Seed = Annotated[int, typer.Option(help="Random seed. Equal seeds give equal bytes.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
+Sealed = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Seal of a sealed data set. worldgauge collect NAME --sealed FILE makes it."),
+]
+Out = Annotated[Path, typer.Option(help="Folder of the data set, new or to continue.")]
 Size = Annotated[str, typer.Option(help="Width and height of a frame in pixels.")]
-Data = Annotated[Path, typer.Option(help="Folder of the data set.")]
+Data = Annotated[
+    Path,
+    typer.Option(
+        metavar="DIR | SET", help="Folder of the data set, or benchmark set (worldgauge list data), made if missing."
+    ),
+]
 Models = Annotated[
     list[str] | None,
     typer.Option(
@@ -150,45 +152,60 @@ Models = Annotated[
         "The code of a module, file or command is run.",
     ),
 ]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label",
+        metavar="LABEL | NAME=LABEL",
+        help="Label in tables: one per model in their order, or NAME=LABEL. Can be repeated.",
+    ),
+]
 Agents = Annotated[
     list[str] | None,
     typer.Option(
         "--agent",
-        help="Agent, for suites that ask agents (build): a name, package.module:Class or ./file.py:Class, with "
+        help="Agent, for suites of agents (mineanybuild): a name, package.module:Class or ./file.py:Class, with "
         "settings as in chat?model=NAME@URL. Can be repeated. The code of a module or file is run.",
     ),
 ]
-References = Annotated[
+Baselines = Annotated[
     bool | None,
     typer.Option(
-        "--references/--no-references",
-        help="Also run all reference models of the suite, or none. By default only those that its tables always show, "
-        "and the truth at the rate of a model that no recording has.",
+        "--baselines/--no-baselines",
+        help="Also run all baselines of the suite, or none. Default: its floors, what its tables always show, and the "
+        "ground truth at another frame rate of a model.",
     ),
 ]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the suite. Can be repeated.")
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a setting of the suite. Can be repeated.")
 ]
 OwnMetrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help="A metric of your own, in addition to the suite's: package.module:name or ./file.py:name. Register it "
+        help="Your own metric, beside the suite's: package.module:name or ./file.py:name. Register it "
         "with compares='frames' or 'clips'; it is called with (truth, rollout). Can be repeated. The code of the "
         "module or file is run.",
     ),
 ]
-Limit = Annotated[int | None, typer.Option(help="Run only the first N tasks.")]
+Limit = Annotated[
+    Any,
+    typer.Option(
+        parser=lambda text: int(text) if text.lstrip("-").isdigit() else text,
+        metavar="N|N%",
+        help="Run N or N% of the tasks, spread over clusters. Default: all.",
+    ),
+]
 Deadline = Annotated[
     float,
     typer.Option(
-        help="Seconds without a new frame or scoring progress after which a task is stopped. Loading may take 1800."
+        help="Stop a task after this many seconds without a frame or scoring progress. Loading may take 1800."
     ),
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Generate all answers again. The earlier run is kept as NAME.1.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Generate all rollouts again. The earlier run becomes NAME.1.")]
 Retry = Annotated[
     bool,
-    typer.Option("--retry-failed/--keep-failed", help="Whether tasks that failed in an earlier run are tried again."),
+    typer.Option("--retry-failed/--keep-failed", help="Try tasks again that failed in an earlier run."),
 ]
 
 
@@ -210,6 +227,27 @@ def texts_of(pairs: list[str], option: str) -> dict[str, str]:
             raise UsageError(f"{option} gives '{name}' twice")
         found[name] = value
     return found
+
+
+def labels_of(given: Sequence[str], models: Sequence[str], others: Collection[str] = ()) -> dict[str, str]:
+    """Read the texts of --label: labels of models in their order, or NAME=LABEL of a model or another row."""
+    found: dict[str, str] = {}
+    unnamed = []
+    for text in given:
+        # A name may hold "=", as in drift?step_m=0.02.
+        name = max((one for one in (*models, *others) if text.startswith(f"{one}=")), key=len, default="")
+        if name:
+            found[name] = text.removeprefix(f"{name}=")
+        elif "=" in text:
+            raise UsageError(f"--label {text}: not NAME=LABEL of one of {', '.join([*models, *others])}")
+        else:
+            unnamed.append(text)
+    left = [name for name in models if name not in found]
+    if unnamed and len(unnamed) != len(left):
+        raise UsageError(
+            f"{len(given)} labels for {len(models)} models ({', '.join(models)}): give one per model, or NAME=LABEL"
+        )
+    return found | dict(zip(left, unnamed, strict=False))
 
 
 def with_metrics(settings: dict[str, Any], metrics: list[str] | None) -> dict[str, Any]:

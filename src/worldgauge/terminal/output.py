@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
@@ -17,19 +18,23 @@ from worldgauge.terminal.layout import Column, Line, count_fitting, lay_out_numb
 from worldgauge.terminal.options import print_result
 
 if TYPE_CHECKING:
+    from worldgauge.engine.result import TaskCounts
     from worldgauge.engine.suite.contract import Cell, Table
 
 out = Console(highlight=False, soft_wrap=False)
 
 
 def headline(table: Table, console: Console | None = None) -> None:
-    """Print a table with the mean, its 95% interval and n in every cell. References are dim."""
+    """Print a table with the mean, its 95% interval and n in every cell. Baselines are dim."""
     arrow = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}[table.better]
-    arrow, columns = ("", _with_arrows(table)) if table.betters else (arrow, table.columns)
+    columns = table.columns
+    if table.betters:  # columns differ in the better direction
+        arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
+        arrow, columns = "", tuple(name + arrows[b] for name, b in zip(columns, table.betters, strict=True))
     unit = "" if table.unit == "1" else f" [{table.unit}]"
     print_text(f"{table.title}{unit}{arrow}", style="bold", console=console)
-    # A flag stands under the name, since columns are narrow; a line below explains it.
-    labels = [(row.label, row.flag) if row.flag else (row.label,) for row in table.rows]
+    # Marks and the flag stand under the name, since columns are narrow; a line below explains the flag.
+    labels = [(row.label, *row.marks, *filter(None, [row.flag])) for row in table.rows]
     cells = [Column(name, [_cell(row.cells[k]) for row in table.rows]) for k, name in enumerate(columns)]
     _print_lines(lay_out_numbers(labels, cells, _width(console)), _styles(table), console)
     clustered = [cell for row in table.rows for cell in row.cells if cell.clusters not in (None, cell.n)]
@@ -38,9 +43,9 @@ def headline(table: Table, console: Console | None = None) -> None:
         print_text(
             f"n={n} in {clusters}: of {clusters} clusters, which count as independent, not the {n}.", console=console
         )
-    references = [row.label for row in table.rows if row.kind == "reference"]
-    if references:
-        print_text(f"References: {', '.join(references)}", console=console)
+    baselines = [row.label for row in table.rows if row.kind == "baseline"]
+    if baselines:
+        print_text(f"Baselines: {', '.join(baselines)}", console=console)
     flagged = [f"{row.label} ({row.flag})" for row in table.rows if row.flag]
     if flagged:
         print_text(f"Flagged, so they win nothing: {', '.join(flagged)}", console=console)
@@ -52,7 +57,12 @@ def overview(tables: Sequence[Table]) -> None:
     Tables with metrics as columns are only counted.
     """
     valued = [table for table in tables[1:] if any(cell.mean is not None for row in table.rows for cell in row.cells)]
-    _missing([table for table in tables[1:] if table not in valued])
+    reasons: dict[str, list[str]] = {}
+    for table in tables[1:]:
+        for note in table.notes[:1] if table not in valued else ():
+            reasons.setdefault(note, []).append(table.metric)
+    for note, metrics in reasons.items():
+        print_text(f"Not measured: {', '.join(metrics)}. {note}", style="dim")
     if tables[0].betters:
         out.print(f"The report has {counted(len(tables) - 1, 'more table')}.")
         return
@@ -103,13 +113,20 @@ def number(value: float | None) -> str:
     return "-" if value is None else _text(value, 3)
 
 
+def duration(seconds: float) -> str:
+    """A time in words, such as "12 min"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def interval(low: float | None, high: float | None) -> str:
     """An interval as tables show it, in closed brackets; empty for a missing one."""
     return "" if low is None or high is None else f"[{_short(low)}, {_short(high)}]"
 
 
 def _styles(table: Table) -> list[str | None]:
-    return [None if row.kind == "subject" else "dim" for row in table.rows]
+    return [None if row.kind == "model" else "dim" for row in table.rows]
 
 
 def _width(console: Console | None) -> int:
@@ -122,22 +139,6 @@ def _print_lines(lines: Sequence[Line], styles: Sequence[str | None], console: C
         style = "bold" if line.row is None else styles[line.row]
         # Nothing is cut or wrapped again: the layout has done what can be done.
         (console or out).print(line.text, style=style, markup=False, soft_wrap=True)
-
-
-def _with_arrows(table: Table) -> tuple[str, ...]:
-    """Column names, with an arrow for the better direction where columns differ in it."""
-    arrows = {"higher": " ↑", "lower": " ↓", "neither": ""}
-    return tuple(name + arrows[better] for name, better in zip(table.columns, table.betters, strict=True))
-
-
-def _missing(tables: Sequence[Table]) -> None:
-    """Print the metrics without any value, one line per reason."""
-    reasons: dict[str, list[str]] = {}
-    for table in tables:
-        for note in table.notes[:1]:
-            reasons.setdefault(note, []).append(table.metric)
-    for note, metrics in reasons.items():
-        print_text(f"Not measured: {', '.join(metrics)}. {note}", style="dim")
 
 
 def _cell(cell: Cell) -> tuple[str, ...]:
@@ -167,11 +168,15 @@ Form = Literal["text", "json", "csv"]
 SHOWN = 5
 """Failures and skips printed in full; the rest is counted."""
 
+ENDS = ("expected", "scored", "skipped", "failed")
+"""Columns with how the tasks of a model ended (`TaskCounts`)."""
+
 SCORE_COLUMNS = (
-    *("suite", "metric", "column", "subject", "kind", "n", "mean", "low", "high", "unit", "better"),
-    *("set", "set_version", "set_part"),
+    *("suite", "metric", "column", "model", "kind", "n", "clusters", "mean", "low", "high", "unit", "better"),
+    *ENDS,
+    *("set", "set_version", "set_part", "flag"),
 )
-"""Columns of CSV with scores: a row per cell of every table. The last three are empty for data of no named set."""
+"""Columns of CSV with scores: a row per cell of every table. Those of sets are empty for data of no named set."""
 
 
 def form_of(json: bool, csv: bool) -> Form:
@@ -210,20 +215,20 @@ def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def score_rows(
-    suite: str, tables: Sequence[Table], sets: Mapping[str, tuple[str | None, ...]] | None = None
+    suite: str,
+    tables: Sequence[Table],
+    sets: Mapping[str, tuple[str | None, ...]] = MappingProxyType({}),
+    counts: Mapping[str, TaskCounts] = MappingProxyType({}),
 ) -> Iterator[tuple[Any, ...]]:
-    """Rows of `SCORE_COLUMNS`.
-
-    Yields:
-        A row per cell, with all digits.
-    """
+    """Rows of `SCORE_COLUMNS`. What is not known of a row is empty."""
     for table in tables:
         betters = table.betters or (table.better,) * len(table.columns)
         for row in table.rows:
             for name, better, cell in zip(table.columns, betters, row.cells, strict=True):
-                found = (cell.n, cell.mean, cell.low, cell.high)
-                told = (sets or {}).get(row.label, (None, None, None))
-                yield suite, table.metric, name, row.label, row.kind, *found, table.unit, better, *told
+                found = (cell.n, cell.clusters, cell.mean, cell.low, cell.high)
+                ends = (getattr(counts.get(row.label), end, None) for end in ENDS)
+                told = sets.get(row.label, (None, None, None))
+                yield suite, table.metric, name, row.label, row.kind, *found, table.unit, better, *ends, *told, row.flag
 
 
 def endings(status: str, listed: Sequence[tuple[str, str]]) -> None:

@@ -24,7 +24,7 @@ from worldgauge.terminal.layout import terminal_width
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from worldgauge.engine.subject_run import RunStep
+    from worldgauge.engine.model_run import RunStep
 
 SECONDS = 30.0
 """Without a terminal, a line every tenth of the way, and after this time where something was done in it."""
@@ -33,11 +33,7 @@ WIDE_ENOUGH = 70
 
 
 class ProgressBar:
-    """One bar on a terminal with the rate and the time left; otherwise a line now and then.
-
-    Args:
-        verbose: Whether every item gets a line.
-    """
+    """One bar on a terminal with the rate and the time left; otherwise a line now and then."""
 
     def __init__(self, verbose: bool = False) -> None:
         self._console = Console(stderr=True, highlight=False)
@@ -100,12 +96,7 @@ class ProgressBar:
 
 
 class RunProgress(ProgressBar):
-    """Shows the steps of a run: how many tasks of all subjects have ended.
-
-    Args:
-        notes: Lines to print before the first step.
-        verbose: Whether every task gets a line.
-    """
+    """Shows the steps of a run: how many tasks of all models have ended."""
 
     def __init__(self, notes: Sequence[str] = (), *, verbose: bool = False) -> None:
         super().__init__(verbose)
@@ -117,8 +108,8 @@ class RunProgress(ProgressBar):
         """Show one step."""
         while self._notes:
             self.warn(self._notes.pop(0))
-        place = f"[{counted_of(step.finished, step.expected)}] {step.subject} {step.task}"
-        self._counts[step.subject] = (step.finished, step.expected)
+        place = f"[{counted_of(step.finished, step.expected)}] {step.model} {step.task}"
+        self._counts[step.model] = (step.finished, step.expected)
         if step.note:
             self.warn(step.note)
         if step.task is None:
@@ -127,11 +118,11 @@ class RunProgress(ProgressBar):
             self.show(step.task, *step.frames)
             return
         if step.status is not None:
-            self._begun.pop((step.subject, step.task), None)
+            self._begun.pop((step.model, step.task), None)
         elif step.frames is not None:
             # A total of 0 is not known: in a loop nobody knows how many decisions there will be.
             done, total = step.frames
-            self._begun[step.subject, step.task] = done / total if total else 0.0
+            self._begun[step.model, step.task] = done / total if total else 0.0
         for error in step.lost:
             self.warn(f"{place} lost and asked again: {error}")
         if step.status == "failed":

@@ -14,6 +14,8 @@ for (const table of document.querySelectorAll(".ranks")) {
       const value = (row) => row.cells[column].dataset.value;
       const rows = [...body.rows].sort((a, b) => {
         const x = value(a), y = value(b);
+        const last = (row) => row.dataset.flagged !== undefined; // a flagged row is never above another
+        if (last(a) !== last(b)) return last(a) - last(b);
         if (x === y) return byMean.get(a) - byMean.get(b);
         if (x === "" || y === "") return (x === "") - (y === "");
         const numbers = !Number.isNaN(Number(x)) && !Number.isNaN(Number(y));
@@ -38,7 +40,7 @@ const filter = () => {
       (!filters.licence.value || filters.licence.value === licence) &&
       (most === Infinity || (Number(parameters) > 0 && Number(parameters) <= most)) &&
       (least === 0 || (rate !== "" && Number(rate) >= least)) &&
-      (filters.references.checked || !row.classList.contains("reference"));
+      (filters.baselines.checked || !row.classList.contains("baseline"));
     row.classList.toggle("gone", !keep);
     shown += keep;
     all += 1;
@@ -61,8 +63,9 @@ for (const box of document.querySelectorAll("[data-versus]")) {
       const sign = found.a === a ? 1 : -1;
       const ends = found.low === null ? [] : [sign * found.low, sign * found.high].sort((x, y) => x - y);
       const interval = ends.length ? ` (95 % interval ${text(ends[0])} to ${text(ends[1])})` : "";
-      const p = found.p === null ? "" : `, p ${found.p < 0.001 ? "< 0.001" : "= " + found.p.toFixed(3)} corrected for all pairs`;
-      const verdict = found.clear ? `${found.ahead} is better.` : "The test cannot tell which is better.";
+      const p = found.p === null ? "" : `, p ${found.p < 0.001 ? "< 0.001" : "= " + found.p.toFixed(3)} corrected for all tested pairs`;
+      const open = found.p === null ? "This pair is not tested." : "The test cannot tell which is better.";
+      const verdict = found.clear ? `${found.ahead} is better.` : open;
       said = `${a} minus ${b}: ${text(sign * found.mean)}${interval}${p}, on ${found.n} shared tasks in ${found.clusters} clusters. ${verdict}`;
     }
     box.querySelector("output").textContent = said;

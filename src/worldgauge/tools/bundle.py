@@ -2,8 +2,8 @@
 
 bundle/  manifest.json  bundle.json  run.json  journal.jsonl  scores.jsonl  records/<task>/...  films/<task>/<name>.mp4
 
-All videos would be too large to send. The digests of all answers decide which are kept whole, so nobody can choose
-them; from these few a sample of the scores can be made again. The others are there to look at, made small.
+All videos would be too large to send. Some stay whole, each has a small film, and the digests of those left out are
+part of the root: the author can send them afterwards, but no others.
 
 The archive holds plain files with plain names, stored or deflated, each named in `manifest.json` with its size and
 SHA-256. Everything else is refused before anything is unpacked.
@@ -23,18 +23,27 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from worldgauge.core.errors import DataError, RunError, UsageError
-from worldgauge.core.io import atomic_file, check_inside, check_name, digest_of_file, dumps, parse_json
-from worldgauge.core.video import Clip, Writer
+from worldgauge.core.io import (
+    atomic_file,
+    check_inside,
+    check_name,
+    digest_of_file,
+    dumps,
+    parse_json,
+    read_json_object,
+)
+from worldgauge.core.video import Clip, Kind, Writer
 from worldgauge.engine.collection import counted
 from worldgauge.engine.result import find_runs, read_current_lines, task_ending
 from worldgauge.engine.store import RunFolder, file_slug
+from worldgauge.models.videos import videos_in
 from worldgauge.serving.isolation import check_no_secret
 
 _LEAF, _NODE = b"\0", b"\1"
@@ -80,12 +89,7 @@ _BLANK_DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Stored:
-    """A file of a bundle, as its manifest names it.
-
-    Attributes:
-        size: Its size in bytes.
-        sha256: Digest of its contents, in hexadecimal.
-    """
+    """A file of a bundle, as its manifest names it."""
 
     size: int
     sha256: str
@@ -109,18 +113,7 @@ def write_archive(path: Path, contents: Mapping[str, bytes | Path]) -> str:
 
 
 class Archive(AbstractContextManager["Archive"]):
-    """A bundle that is open for reading. Its form is checked on opening, its contents where they are read.
-
-    Args:
-        path: The archive.
-
-    Attributes:
-        root: Root of the hash tree, computed from the digests of the manifest.
-        files: The files by path, without the manifest.
-
-    Raises:
-        DataError: For anything that is not a bundle of this version: one line that says what and where.
-    """
+    """A bundle that is open for reading. Its form is checked on opening, its contents where they are read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -141,14 +134,7 @@ class Archive(AbstractContextManager["Archive"]):
             raise
 
     def read(self, name: str, limit: int = MAX_TEXT_BYTES) -> bytes:
-        """Contents of a file, which are those that the manifest names.
-
-        Args:
-            limit: Largest size in bytes.
-
-        Returns:
-            The bytes.
-        """
+        """Contents of a file, which are those that the manifest names."""
         if name not in self.files:
             raise DataError(f"{self.path}: holds no '{name}'")
         if self.files[name].size > limit:
@@ -222,7 +208,14 @@ class Archive(AbstractContextManager["Archive"]):
                 f"{self.path}: a bundle of version {held.get('version')!r:.20}, this worldgauge reads {VERSION}; "
                 "read it with the version that made it"
             )
-        files = {name: self._stored(name, facts) for name, facts in _mapping(held.get("files")).items()}
+        files: dict[str, Stored] = {}
+        for name, facts in _mapping(held.get("files")).items():
+            size, digest = _mapping(facts).get("bytes"), _mapping(facts).get("sha256")
+            if not isinstance(size, int) or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+                raise DataError(f"{self.path}: {MANIFEST} does not tell size and digest of '{name:.80}'")
+            if name in self._entries and self._entries[name].file_size != size:
+                raise DataError(f"{self.path}: '{name}' has another size than {MANIFEST} says; get the bundle again")
+            files[name] = Stored(size, digest)
         odd = sorted((self._entries.keys() - {MANIFEST}) ^ files.keys())
         if odd:
             lacks = "the archive lacks" if odd[0] in files else "the manifest does not name"
@@ -231,14 +224,6 @@ class Archive(AbstractContextManager["Archive"]):
         if held.get("root") != root:
             raise DataError(f"{self.path}: its {MANIFEST} was changed: the root is not that of its digests")
         return root, files
-
-    def _stored(self, name: str, facts: Any) -> Stored:
-        size, digest = _mapping(facts).get("bytes"), _mapping(facts).get("sha256")
-        if not isinstance(size, int) or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-            raise DataError(f"{self.path}: {MANIFEST} does not tell size and digest of '{name:.80}'")
-        if name in self._entries and self._entries[name].file_size != size:
-            raise DataError(f"{self.path}: '{name}' has another size than {MANIFEST} says; get the bundle again")
-        return Stored(size, digest)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -331,9 +316,13 @@ def _checked_entries(path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, zi
 
 WHOLE = 8
 """Tasks whose videos are kept as they were made, unless another number is given."""
-ABOUT = "bundle.json"
+ABOUT, RECORDS, FILMS = "bundle.json", "records", "films"
+QUESTIONS, VIDEOS = "questions.json", "videos"
+"""In an archive of answers to sealed questions."""
 FILM_SIZE = 256
 """Longest side of a film, in pixels."""
+FILM_KIND: Kind = "archive"
+"""How films are encoded: with less colour the scores of a film are too far from those of the whole video."""
 VIDEO = ".mp4"
 DATA = "data"
 """Stands in the text of a bundle for the folder of the data set, which is nobody's business."""
@@ -377,10 +366,6 @@ class Bundled:
     """A bundle that was written, or kept.
 
     Attributes:
-        path: The archive.
-        root: Root of its hash tree: publish it, and anybody can tell that a copy is yours.
-        tasks: Number of tasks.
-        whole: Tasks whose videos are in it as they were made.
         kept: Whether another bundle was there already, and was left as it is: `root` is that one's, empty where it is
             no bundle that can be read.
     """
@@ -435,8 +420,63 @@ def write_bundles(
     ]
 
 
+def write_answer(run: Path, out: Path, tasks: Sequence[str]) -> Bundled:
+    """Write the whole videos of tasks that a verifier has drawn, `<suite>-<label>-answer.zip`.
+
+    Args:
+        run: The run folder that was bundled.
+        out: Folder of the archive.
+        tasks: Tasks that `verify --ask` printed.
+
+    Returns:
+        The archive, whose videos `verify --answer` compares with the root of the bundle.
+
+    Raises:
+        UsageError: For several runs, and for a task that the run has not.
+    """
+    (folder, *others) = find_runs([run])
+    facts = folder.facts()
+    odd = sorted(set(tasks) - facts["task_keys"].keys())
+    if others or odd:
+        raise UsageError(
+            f"{run}: has no task '{odd[0]}'" if odd else f"{run}: holds several runs; name the folder of one"
+        )
+    videos = {name: path for task in tasks for name, path in _files_of(folder, task).items() if name.endswith(VIDEO)}
+    path = out / f"{check_name(str(facts['suite']), 'run.json')}-{folder.directory.resolve().name}-answer.zip"
+    return Bundled(path, write_archive(path, videos), len(tasks), tuple(tasks))
+
+
+def write_sealed_answer(videos: Path, questions: Path, out: Path) -> Bundled:
+    """Write the videos that answer sealed questions, `sealed-<suite>-<folder>.zip`, before the seal is published.
+
+    Args:
+        videos: Folder of one model, with a video for each question.
+        questions: Folder of the questions.
+        out: Folder of the archive.
+
+    Returns:
+        The archive. Its root is to be published before the seal is.
+
+    Raises:
+        UsageError: For questions that are not sealed, and a folder that holds no video of them.
+    """
+    about = read_json_object(questions / QUESTIONS)
+    asked, found = about.get("questions", []), videos_in(videos)
+    names = [name for name in asked if name in found]
+    if other := sorted(found.keys() - set(asked)):
+        raise UsageError(f"{videos}: '{other[0]}' is a video of no question; take it out")
+    if "sealed" not in about or not names:
+        raise UsageError(f"{questions}: not sealed" if "sealed" not in about else f"{videos}: no video of {questions}")
+    contents: dict[str, bytes | Path] = {QUESTIONS: (questions / QUESTIONS).read_bytes()}
+    contents |= {f"{VIDEOS}/{name}{path.suffix}": path for name in names for path in found[name]}
+    path = out / f"sealed-{check_name(str(about['suite']), QUESTIONS)}-{videos.resolve().name}.zip"
+    if path.exists():
+        raise UsageError(f"{path}: there already; give another --out, or remove it first")
+    return Bundled(path, write_archive(path, contents), len(asked), tuple(names))
+
+
 def tasks_kept_whole(answers: Mapping[str, str], tasks: Mapping[str, Sequence[str]], count: int) -> list[str]:
-    """The tasks whose videos are kept as they were made: chosen by the digests of all answers, so by nobody."""
+    """The tasks whose videos stay whole. The digests of all answers choose them, which an author can influence."""
     root = root_of(answers)
     videos = [task for task, paths in tasks.items() if paths]
     return sorted(sorted(videos, key=lambda task: hashlib.sha256(f"{root}/{task}".encode()).hexdigest())[:count])
@@ -444,7 +484,7 @@ def tasks_kept_whole(answers: Mapping[str, str], tasks: Mapping[str, Sequence[st
 
 def _write(folder: RunFolder, path: Path, whole: int, about: About, progress: Progress, *, alone: bool) -> Bundled:
     facts = folder.facts()
-    lines = read_current_lines(folder)
+    lines = read_current_lines(folder, arms=True)
     ends = [task_ending(line) for line in lines.values()]
     open_ends = ends.count("left") + ends.count("unscored")
     if open_ends:
@@ -452,15 +492,21 @@ def _write(folder: RunFolder, path: Path, whole: int, about: About, progress: Pr
             f"{folder.directory}: {counted(open_ends, 'task')} not done or not scored; finish the run with worldgauge "
             "run or score, then bundle it"
         )
-    hide = _without_place(str(facts["source"]))
+    # `DATA` stands for the folder of the data set in JSON text. No score depends on where it is.
+    quoted: Any = dumps(str(facts["source"]))[1:-1].encode()
+    pattern = re.compile(re.escape(quoted) + rb'(?=[/"])')
     contents: dict[str, bytes | Path] = {
-        one.name: hide(_read(one)) for one in (folder.facts_path, folder.journal_path, folder.scores_path)
+        one.name: pattern.sub(DATA.encode(), _read(one))
+        for one in (folder.facts_path, folder.journal_path, folder.scores_path)
     }
     videos: dict[str, list[str]] = {}
     for task, line in lines.items():
         if line is not None and line["status"] != "skipped":
             files = _files_of(folder, task)
-            contents |= {name: hide(_read(one)) if one.suffix in _TEXT else one for name, one in files.items()}
+            contents |= {
+                name: pattern.sub(DATA.encode(), _read(one)) if one.suffix in _TEXT else one
+                for name, one in files.items()
+            }
             videos[task] = [name for name in files if name.endswith(VIDEO)]
     answers = {
         name: hashlib.sha256(held).hexdigest() if isinstance(held, bytes) else digest_of_file(held)
@@ -473,31 +519,24 @@ def _write(folder: RunFolder, path: Path, whole: int, about: About, progress: Pr
         for name in left_out:
             del contents[name]
         told = {
-            "label": str(facts["subject"]["name"]),
+            "label": str(facts["model"]["name"]),
             "suite": str(facts["suite"]),
             "about": asdict(about),
             "whole": kept,
-            "whole_asked": whole,
+            "whole_asked": whole,  # read by former versions
             "left_out": {name: answers[name] for name in sorted(left_out)},
+            "films": FILM_KIND,
         }
         contents |= {ABOUT: (dumps(told, indent=1) + "\n").encode(), **made}
-        if path.exists() and (there := _root_of_file(path)) != root_of(
-            {name: _measure(held).sha256 for name, held in contents.items()}
-        ):
+        there = ""
+        with suppress(DataError), Archive(path) as archive:  # a file of that name need not be a bundle
+            there = archive.root
+        if path.exists() and there != root_of({name: _measure(held).sha256 for name, held in contents.items()}):
             if alone:
                 raise UsageError(f"{path}: there already, with other content; give another --out, or remove it first")
             return Bundled(path, there, len(lines), (), kept=True)
         root = write_archive(path, contents)
     return Bundled(path, root, len(lines), tuple(kept))
-
-
-def _root_of_file(path: Path) -> str:
-    """Root of a bundle; empty for a file that is none."""
-    try:
-        with Archive(path) as archive:
-            return archive.root
-    except DataError:
-        return ""
 
 
 def _films(
@@ -510,17 +549,24 @@ def _films(
         progress(name.split("/")[1], done, len(names))
         source = contents[name]
         assert isinstance(source, Path)
-        film = "films/" + name.removeprefix("records/")
         target = scratch / f"{done}.mp4"
-        clip = Clip.open(source)
-        width, height = clip.width, clip.height
-        part = min(1.0, FILM_SIZE / max(width, height))
-        small = clip.resized(max(2, round(width * part)), max(2, round(height * part)))
-        with Writer(target, fps=clip.fps, kind="viewable") as out:
+        small = film_of(Clip.open(source))
+        with Writer(target, fps=small.fps, kind=FILM_KIND) as out:
             for frame in small:
                 out.write(frame[None])
-        made[film] = target
+        made[film_name(name)] = target
     return made
+
+
+def film_of(clip: Clip) -> Clip:
+    """The frames of a film of a video."""
+    part = min(1.0, FILM_SIZE / max(clip.width, clip.height))
+    return clip.resized(max(2, round(clip.width * part)), max(2, round(clip.height * part)))
+
+
+def film_name(video: str) -> str:
+    """Path in a bundle of the film of a video of a record."""
+    return f"{FILMS}/{video.removeprefix(f'{RECORDS}/')}"
 
 
 def _files_of(folder: RunFolder, task: str) -> dict[str, Path]:
@@ -541,10 +587,3 @@ def _read(path: Path) -> bytes:
         return path.read_bytes() if path.exists() else b""
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def _without_place(source: str) -> Callable[[bytes], bytes]:
-    """Writes `DATA` for the folder of the data set in JSON text. No score depends on where it lies."""
-    quoted: Any = dumps(source)[1:-1].encode()
-    pattern = re.compile(re.escape(quoted) + rb'(?=[/"])')
-    return lambda text: pattern.sub(DATA.encode(), text)

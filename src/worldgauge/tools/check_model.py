@@ -1,7 +1,6 @@
 """Check whether a model keeps every promise of the protocol. All checks run, and each violation is explained.
 
-report = check_model("./wm.py:MyModel")
-for verdict in report.verdicts: print(verdict.name, verdict.status, verdict.explanation, verdict.advice)
+check_model("./wm.py:MyModel").verdicts[0].explanation
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, Literal, cast
@@ -19,9 +18,9 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.errors import DataError, NotApplicableError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.errors import DataError, ModelError, NotApplicableError, UnknownNameError, UsageError
 from worldgauge.core.model import FORM_OF, ModelSpec, Needs, WorldModel, rollout_batch
-from worldgauge.engine.subjects import resolve_cached, resolve_subject
+from worldgauge.engine.model_entries import resolve_cached, resolve_model
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
 from worldgauge.engine.workers.site import open_site
@@ -30,8 +29,9 @@ from worldgauge.models.address import ModelAddress
 from worldgauge.serving import LOAD_DEADLINE_S, RemoteModel
 from worldgauge.tools.model_trial import (
     SEED,
-    Check,
     CheckFinding,
+    ModelCheck,
+    ModelSpeed,
     Trial,
     array_of,
     changed,
@@ -40,6 +40,8 @@ from worldgauge.tools.model_trial import (
     difference,
     frames_of,
     miscounted,
+    model_facts,
+    speeds_of,
     trial_questions,
 )
 
@@ -49,20 +51,23 @@ def spec(trial: Trial) -> Iterator[CheckFinding]:
     """Check name, settings and needs. The other fields were checked when the ModelSpec was made."""
     declared = trial.spec
     size = "any" if declared.frame_size is None else "{}x{}".format(*declared.frame_size)
-    trial.measured |= {
-        "control": declared.control,
-        "frame size": size,
-        "longest context": declared.max_context or "any",
-    }
+    longest = declared.max_context or "any"
+    trial.measured |= {"control": declared.control, "frame size": size, "longest context": longest}
     if not declared.name.isprintable() or declared.name != declared.name.strip():
         yield CheckFinding(
             f"Its name {declared.name!r} holds characters that cannot be shown in a table.",
             "Name it with letters, digits, spaces and punctuation on one line.",
         )
     for key, value in declared.settings.items():
-        if not _is_plain(key, value):
+        try:
+            plain = isinstance(key, str) and bool(json.dumps(value, allow_nan=False))
+        except (TypeError, ValueError):
+            plain = False
+        if not plain:
+            text = repr(value)
+            shown = text if len(text) <= 60 else f"{text[:57]}..."
             yield CheckFinding(
-                f"Its setting {key!r} is {type(value).__name__} {_short(value)}, which is no plain JSON value.",
+                f"Its setting {key!r} is {type(value).__name__} {shown}, which is no plain JSON value.",
                 "Settings are part of a task's identity and are stored: give text, finite numbers, booleans, None, and "
                 "lists or dicts of those; of weights, their name or digest.",
             )
@@ -217,9 +222,10 @@ def untouched(trial: Trial) -> Iterator[CheckFinding]:
 def kept(trial: Trial) -> Iterator[CheckFinding]:
     """Compare the chunks at the end with copies taken as they came."""
     plain = trial.plain()
+    chunks = zip(map(array_of, plain.chunks), plain.copies, strict=True)
     changed = [
         at
-        for at, (now, then) in enumerate(zip(map(array_of, plain.chunks), plain.copies, strict=True))
+        for at, (now, then) in enumerate(chunks)
         if now is not None and then is not None and not np.array_equal(now, then, equal_nan=then.dtype.kind == "f")
     ]
     if changed:
@@ -251,19 +257,6 @@ def colours(trial: Trial) -> Iterator[CheckFinding]:
 
 SWAPPED = -0.3
 """Cosine of red less blue, pixel by pixel, below which a swap is suspected; noise is at 0, a good model near 1."""
-
-
-def _is_plain(key: Any, value: Any) -> bool:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        return False
-    return isinstance(key, str)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 LONGEST_CONTEXT = 128
@@ -477,20 +470,13 @@ def speed(trial: Trial) -> Iterator[CheckFinding]:
         **({} if peak is None else {"peak GPU memory": f"{peak / 1e9:.2f} GB"}),
         "memory of the process that asked": f"{memory / 1e9:.2f} GB",
     }
-    workload = trial.questions.workload
-    if workload is None:
-        return
-    frames = workload.frames * (trial.spec.fps or workload.fps) / workload.fps  # at its own rate, for the same seconds
-    hours = frames / rate / 3600
-    needed = f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(hours * 60))} min"
-    trial.measured[f"{trial.suite}, {workload.tasks}, one worker, about"] = needed
     yield from ()
 
 
 Status = Literal["ok", "violated", "warning", "not asked"]
 CheckWatcher = Callable[[str, int, int], None]
 
-CHECKS: dict[str, Check] = {found.name: found for found in list(globals().values()) if isinstance(found, Check)}
+CHECKS: dict[str, ModelCheck] = {one.name: one for one in list(globals().values()) if isinstance(one, ModelCheck)}
 """Every check, in the order in which they stand above and are asked."""
 
 
@@ -499,14 +485,7 @@ class CheckVerdict:
     """Result of one check.
 
     Attributes:
-        name: Name of the check.
-        question: What it checks, in plain words.
         status: "ok", "violated", "warning" or "not asked".
-        asked: The questions that the model was asked, in words.
-        findings: All violations and warnings.
-        measured: Measurements, plain JSON values.
-        reason: Why the check was not run.
-        seconds: Its duration.
     """
 
     name: str
@@ -537,11 +516,20 @@ class ModelReport:
         model: Label of the model.
         verdicts: One per check, in the order in which they ran.
         made_s: Seconds until the model was ready, with the start of its process where it was given as text.
+        spec: Fields of its `ModelSpec`.
+        identity: Everything that its output depends on, plain JSON values.
+        speeds: How fast it is, by frame size in pixels ("256x144").
+        unfit: Why a suite skips it, by suite. Suites that ask it, and those without questions of their own, are absent.
     """
 
     model: str
     verdicts: tuple[CheckVerdict, ...]
     made_s: float
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    speeds: Mapping[str, ModelSpeed] = field(default_factory=dict)
+    unfit: Mapping[str, str] = field(default_factory=dict)
+    gpus: float = 0.0  # that it declares
 
     @property
     def ok(self) -> bool:
@@ -558,9 +546,11 @@ def check_model(
     *,
     suite: str | None = None,
     deadline_s: float = 600.0,
+    only: Collection[str] = (),
+    sizes: Sequence[tuple[int, int]] = (),
     progress: CheckWatcher | None = None,
 ) -> ModelReport:
-    """Run all checks on a model.
+    """Run checks on a model.
 
     Args:
         what: Text as for a run, or a live object. A model given as text is made in a worker process, and each check is
@@ -569,6 +559,9 @@ def check_model(
         suite: Suite in whose form the model is asked. None for the one that offers itself for this, or the first whose
             kind of image and actions the model knows.
         deadline_s: Seconds without a frame before a check is stopped.
+        only: Names of the checks. Default: all.
+        sizes: Frame sizes (width, height) in pixels at which the speed of a model without faults is measured. A model
+            with a frame size of its own is measured at that one.
         progress: Called with the name of the check, the number of checks done, and the total.
 
     Returns:
@@ -576,40 +569,66 @@ def check_model(
 
     Raises:
         UnknownNameError: For a suite that has no questions without a data set.
-        SubjectError: For a model that cannot be made.
+        ModelError: For a model that cannot be made.
         UsageError: For a live object that is not a model.
     """
     check_deadline(deadline_s)
     if suite is not None:
         _questions_of(suite, None)
+    checks = [check for check in CHECKS.values() if not only or check.name in only]
     with open_site() as site, site.pool(1) as pool:
         began = time.monotonic()
         if isinstance(what, str):
             text = ModelAddress.parse(what).text
-            label, suite = _load_in_worker(text, suite, pool)
+            arguments = {"text": text, "suite": suite}
+            (result,) = pool.run([Job(text, f"{__name__}:load_model_job", arguments, LOAD_DEADLINE_S, retries=0)])
+            result.raise_for(text)
+            label, suite, facts = result.value
             ask = partial(_in_worker, text=text, suite=suite, pool=pool, deadline_s=deadline_s)
         else:
-            subject = resolve_subject(what)
-            label, model = subject.label, cast("WorldModel", subject.model)
-            ask = partial(_judge, trial=Trial(model, *_questions_of(suite, model.spec), deadline_s))
+            resolved = resolve_model(what)
+            label, model = resolved.label, cast("WorldModel", resolved.model)
+            facts = model_facts(model, resolved.identity)
+            trial = Trial(model, *_questions_of(suite, model.spec), deadline_s)
+            ask = partial(_judge, trial=trial)
         made_s = time.monotonic() - began
         verdicts: dict[str, CheckVerdict] = {}
-        for check in CHECKS.values():
+        for check in checks:
             if progress is not None:
-                progress(check.name, len(verdicts), len(CHECKS))
-            blocked = next((name for name in check.after if verdicts[name].status in ("violated", "not asked")), None)
+                progress(check.name, len(verdicts), len(checks))
+            blocking = [name for name, one in verdicts.items() if one.status in ("violated", "not asked")]
+            blocked = next((name for name in check.after if name in blocking), None)
             if blocked is not None:
                 reason = f"it would say nothing before '{blocked}' is well"
                 verdicts[check.name] = CheckVerdict(check.name, check.question, "not asked", reason=reason)
             else:
                 verdicts[check.name] = ask(check)
-    return ModelReport(label, tuple(verdicts.values()), round(made_s, 2))
+        report = ModelReport(label, tuple(verdicts.values()), round(made_s, 2), **facts)
+        if sizes and report.ok:
+            if isinstance(what, str):
+                asked = {"text": text, "suite": suite, "sizes": [*map(list, sizes)]}
+                job = Job("speed", f"{__name__}:time_model_job", asked, deadline_s, start_s=LOAD_DEADLINE_S)
+                (result,) = pool.run([job])
+                result.raise_for(text)
+                speeds = result.value
+            else:
+                speeds = speeds_of(trial, sizes)
+            report = replace(report, speeds={size: ModelSpeed(*speed) for size, speed in speeds.items()})
+    return report
 
 
-def load_model_job(*, text: str, suite: str | None, progress: Progress) -> tuple[str, str]:
-    """Load the model, as a job of the pool."""
-    subject = resolve_cached(text)
-    return subject.label, _questions_of(suite, cast("WorldModel", subject.model).spec)[0]
+def load_model_job(*, text: str, suite: str | None, progress: Progress) -> list[Any]:
+    """Load the model, as a job of the pool: label, suite that asks it, and facts of `ModelReport`."""
+    resolved = resolve_cached(text)
+    model = cast("WorldModel", resolved.model)
+    return [resolved.label, _questions_of(suite, model.spec)[0], model_facts(model, resolved.identity)]
+
+
+def time_model_job(*, text: str, suite: str, sizes: Sequence[Sequence[int]], progress: Progress) -> dict[str, Any]:
+    """Measure the speed of a model, as a job of the pool."""
+    trial = _trial(text, suite)
+    trial.begin(progress)
+    return speeds_of(trial, [(width, height) for width, height in sizes])
 
 
 def run_check_job(*, text: str, suite: str, check: str, progress: Progress) -> dict[str, Any]:
@@ -639,16 +658,7 @@ def _questions_of(suite: str | None, spec: ModelSpec | None) -> tuple[str, Trial
     return suite, found[suite]
 
 
-def _load_in_worker(text: str, suite: str | None, pool: Pool) -> tuple[str, str]:
-    """The label of a model that has been made in the pool's worker, and the suite that it is asked for."""
-    arguments = {"text": text, "suite": suite}
-    (result,) = pool.run([Job(text, f"{__name__}:load_model_job", arguments, LOAD_DEADLINE_S, retries=0)])
-    result.raise_for(text)
-    label, suite = result.value
-    return str(label), str(suite)
-
-
-def _in_worker(check: Check, text: str, suite: str, pool: Pool, deadline_s: float) -> CheckVerdict:
+def _in_worker(check: ModelCheck, text: str, suite: str, pool: Pool, deadline_s: float) -> CheckVerdict:
     arguments = {"text": text, "suite": suite, "check": check.name}
     job = Job(check.name, f"{__name__}:run_check_job", arguments, deadline_s, retries=0, start_s=LOAD_DEADLINE_S)
     (result,) = pool.run([job])
@@ -667,7 +677,7 @@ def _in_worker(check: Check, text: str, suite: str, pool: Pool, deadline_s: floa
     return CheckVerdict(check.name, check.question, status, (), (finding,), seconds=result.seconds)
 
 
-def _judge(check: Check, trial: Trial, report: Progress = lambda done, total: None) -> CheckVerdict:
+def _judge(check: ModelCheck, trial: Trial, report: Progress = lambda done, total: None) -> CheckVerdict:
     """Verdict of `check`. An exception in the model is a finding."""
     began = time.monotonic()
     findings: list[CheckFinding] = []
@@ -677,17 +687,13 @@ def _judge(check: Check, trial: Trial, report: Progress = lambda done, total: No
         findings.extend(check.find(trial))
     except (NotApplicableError, DataError) as error:
         reason = one_line(error)
-    except SubjectError as error:
+    except ModelError as error:
         findings.append(
             CheckFinding(one_line(error), "Run it alone on this question; docs/adding.md shows a whole model.")
         )
-    status: Status = "ok"
+    status: Status = "ok" if reason is None else "not asked"
     if findings:
         status = "violated" if any(finding.grave for finding in findings) else "warning"
-    elif reason is not None:
-        status = "not asked"
-    asked = tuple(dict.fromkeys(trial.asked))
-    seconds = round(time.monotonic() - began, 3)
-    return CheckVerdict(
-        check.name, check.question, status, asked, tuple(findings), dict(trial.measured), reason, seconds
-    )
+    asked, seconds = tuple(dict.fromkeys(trial.asked)), round(time.monotonic() - began, 3)
+    found = status, asked, tuple(findings), dict(trial.measured), reason, seconds
+    return CheckVerdict(check.name, check.question, *found)

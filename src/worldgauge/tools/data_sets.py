@@ -1,9 +1,11 @@
 """Named sets on disk: make them anywhere to the same digests, check them, and freeze new ones.
 
-python -m worldgauge.tools.data_sets DEFINITION FOLDER
+python -m worldgauge.tools.data_sets DEFINITION --data FOLDER
+python -m worldgauge.tools.data_sets DEFINITION --runs RUNS
 
-freezes a set: it writes the digests of FOLDER into the `set.json` of the folder DEFINITION. This is for those who keep
-the package: a set that was published is never frozen again under the same version.
+freeze a set: the first writes the digests of FOLDER into the folder DEFINITION, the second the scores of the baselines
+in RUNS/SUITE/LABEL. This is for those who keep the package: a set that was published is never frozen again
+under the same version.
 """
 
 from __future__ import annotations
@@ -12,33 +14,44 @@ import argparse
 import json
 import os
 import platform
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.errors import DataError, RunError, UsageError
+from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
 from worldgauge.core.io import digest_of_file, dumps, read_json_object, write_file
+from worldgauge.core.registry import current_suite
 from worldgauge.engine.collect import CollectProgress, collect, count
-from worldgauge.engine.collection import MANIFEST
-from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.collection import MANIFEST, collection_of
+from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite
+from worldgauge.engine.result import find_runs
 from worldgauge.engine.run_manifest import PACKAGES
-from worldgauge.engine.sets import DEFINITION, NamedSet, SetPart, digits_of, read_set
+from worldgauge.engine.sets import DEFINITION, NamedSet, SetPart, digits_of, open_set, read_set
+from worldgauge.engine.shipped_scores import pack_scores
 from worldgauge.engine.suite.base import suites
+from worldgauge.engine.workers.site import cores_here
+from worldgauge.perception.cache import data_cache, locked
+from worldgauge.terminal.progress import ProgressBar
 from worldgauge.version import __version__
 
 CARD, LICENCE = "README.md", "LICENSE"
-SPDX = "Apache-2.0"
 
 
 def write_card(named: NamedSet, root: Path) -> Path:
     """Write README.md, in the form that the Hugging Face Hub reads, and LICENSE."""
-    write_file(root / LICENCE, _LICENCE)
+    write_file(root / LICENCE, _text("data_licence.txt"))
     write_file(root / CARD, card_of(named))
     return root / CARD
+
+
+def _text(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 def card_of(named: NamedSet) -> str:
@@ -46,11 +59,10 @@ def card_of(named: NamedSet) -> str:
     rows = []
     for part in named.parts:
         options = ", ".join(f"`{name}={json.dumps(value)}`" for name, value in part.options.items())
-        tasks = str(len(part.tasks)) if part.tasks else "not frozen"
-        files = str(len(part.files)) if part.files else "not frozen"
+        tasks, files = (str(len(known) or "not frozen") for known in (part.tasks, part.files))
         rows.append(f"| {part.suite} | {suites.entry(part.suite).summary} | {tasks} | {files} | {options} |")
     versions = ", ".join(f"{name} {number}" for name, number in named.made_with.items()) or "not frozen"
-    return _CARD.format(
+    return _text("data_card.md").format(
         name=named.name,
         version=named.version,
         title=named.title,
@@ -61,48 +73,66 @@ def card_of(named: NamedSet) -> str:
     )
 
 
-_CARD = """---
-license: apache-2.0
-pretty_name: {name}
-tags:
-- world-models
-- video
-- benchmark
----
+def find_data(data: str | os.PathLike[str], suite: str) -> Path:
+    """Find the data of a suite. A part of a benchmark set is made in the user's cache if it is missing.
 
-# {name}, version {version}
+    Args:
+        data: Folder of the data set or of a benchmark set, or the name of a benchmark set. A folder comes first.
+        suite: Registered name of the suite.
 
-{title}. Data of worldgauge, which measures what world models are worth: frames, actions and exact camera poses of
-walks, paths to targets, episodes of agents and tasks about structures, all drawn by programs.
+    Returns:
+        The folder of the suite's data.
 
-| part | question | tasks | files | options of its collection |
-|---|---|---|---|---|
-{rows}
+    Raises:
+        UsageError: For what is neither a folder nor a benchmark set, and if there is no cache.
+    """
+    folder = Path(data)
+    if folder.exists():
+        inside = SetPart(suite, {}).folder(folder)
+        return inside if collection_of(folder) is None and collection_of(inside) == suite else folder
+    try:
+        named = open_set(str(data))
+    except UnknownNameError as error:
+        more = "" if len(folder.parts) > 1 else f", and {error}"
+        raise UsageError(f"{data}: no such folder{more}") from None
+    part, root = named.part(suite), set_folder(named)
+    if not _is_made(part, root):
+        size = f", {part.megabytes:.0f} MB" if part.megabytes else ""
+        print(f"note: making {part.suite} of {named.name} in {root}{size}", file=sys.stderr, flush=True)
+        with ProgressBar() as bar:
+            made = make_set(
+                named,
+                root,
+                only=[part.suite],
+                workers=cores_here(),
+                progress=lambda suite, step: bar.show(suite, step.done, step.total),
+            )
+        if not made.check.ok:
+            print(f"note: files differ from those of {named.name}: {made.check.advice}", file=sys.stderr)
+    return part.folder(root)
 
-- **Made, not filmed.** Every picture is drawn by worldgauge's own worlds. No person, place, brand or recording of
-  anybody is in it, and nothing was scraped.
-- **Fixed.** The seeds above give the same bytes again: `worldgauge data make {short} --out DIR`. Whether a copy is this
-  set: `worldgauge data check {short} --data DIR`. Frozen with: {versions}.
-- **Meant for** evaluation. Train on other seeds or on `split=train`; tables of worldgauge tell which models were
-  trained on these scenes.
-- **Limits.** Blocks, homes and tables that programs draw are simpler than the world: numbers rank models on memory and
-  control, and say little about the look of real scenes.
-- **Licence.** {spdx}, the licence of the program that draws it; see `LICENSE`.
 
-Written by worldgauge {package}.
-""".replace("{spdx}", SPDX)
+def missing_part(data: str | os.PathLike[str], suite: str) -> SetPart | None:
+    """The part of a benchmark set that `find_data` would make; None for a folder, and for a part that is there."""
+    with suppress(UnknownNameError):  # `find_data` says so
+        named = open_set(str(data))
+        part = named.part(suite)
+        return None if Path(data).exists() or _is_made(part, set_folder(named)) else part
+    return None
 
-_LICENCE = """SPDX-License-Identifier: Apache-2.0
 
-The files in this folder are licensed under the Apache License, Version 2.0 (the "License"); you may not use them
-except in compliance with the License. You may obtain a copy of the License at
+def set_folder(named: NamedSet) -> Path:
+    """Folder of a benchmark set in the user's cache."""
+    return data_cache() / "sets" / f"{named.name}-{named.version}"
 
-    https://www.apache.org/licenses/LICENSE-2.0
 
-Unless required by applicable law or agreed to in writing, they are distributed on an "AS IS" BASIS, WITHOUT
-WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the License for the specific language governing
-permissions and limitations under the License.
-"""
+def _is_made(part: SetPart, root: Path) -> bool:
+    """Whether a part is complete."""
+    folder = part.folder(root)
+    if part.is_frozen:
+        return all((folder / name).exists() for name in part.files)
+    made, total = count(part.suite, folder, **part.options)
+    return made == total
 
 
 LOGS = "logs"
@@ -114,33 +144,25 @@ _FURTHER = ("scipy", "mujoco-core")
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass
 class SetCheck:
     """What was found in a folder.
 
     Attributes:
-        set: The set that it should hold.
-        root: The folder.
-        whole: Suites whose files are all there as they were frozen.
-        absent: Suites of which nothing is there.
         open: Suites whose files are there but that are not frozen yet, so that nothing can be compared.
         unfinished: Suites whose collection was stopped, with the number of things that are made and that are asked for.
             Their manifest, which grows until the end, is not compared.
-        differing: Files with other content, below the folder.
-        missing: Files that are not there, of suites of which some are.
-        extra: Files that the set does not have.
-        compared: Number of files whose content was compared with their digests.
     """
 
     set: NamedSet
     root: Path
-    whole: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
-    open: tuple[str, ...] = ()
-    unfinished: tuple[tuple[str, int, int], ...] = ()
-    differing: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    extra: tuple[str, ...] = ()
+    whole: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    unfinished: list[tuple[str, int, int]] = field(default_factory=list)
+    differing: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
     compared: int = 0
 
     @property
@@ -175,9 +197,7 @@ class SetCheck:
             "version": self.set.version,
             "folder": str(self.root),
             "ok": self.ok,
-            **{
-                name: list(getattr(self, name)) for name in ("whole", "absent", "open", "differing", "missing", "extra")
-            },
+            **{name: getattr(self, name) for name in ("whole", "absent", "open", "differing", "missing", "extra")},
             "unfinished": [{"suite": suite, "made": made, "of": of} for suite, made, of in self.unfinished],
             "compared": self.compared,
             "advice": self.advice,
@@ -188,51 +208,39 @@ def check_set(
     named: NamedSet, root: Path, progress: Progress = lambda suite, done, total: None, only: Sequence[str] = ()
 ) -> SetCheck:
     """Compare a folder with a named set."""
-    whole: list[str] = []
-    absent: list[str] = []
-    unfrozen: list[str] = []
-    unfinished: list[tuple[str, int, int]] = []
-    differing: list[str] = []
-    missing: list[str] = []
-    extra: list[str] = []
-    compared = 0
+    found = SetCheck(named, root)
+    whole, differing, missing, extra = found.whole, found.differing, found.missing, found.extra
     for part in named.parts:
-        if only and part.suite not in only:
+        if only and part.suite not in map(current_suite, only):
             continue
-        folder = root / part.suite
+        folder = part.folder(root)
         held = {str(path.relative_to(folder).as_posix()): path for path in content_of(folder)}
         if not held:
-            absent.append(part.suite)
+            found.absent.append(part.suite)
         elif not part.is_frozen:
-            unfrozen.append(part.suite)
+            found.open.append(part.suite)
         else:
             lacking = sorted(part.files.keys() - held.keys())
             more = sorted(held.keys() - part.files.keys())
             if lacking and (stopped := _stopped(part, folder)):
-                unfinished.append(stopped)
+                found.unfinished.append(stopped)
                 held.pop(MANIFEST, None)
-            other = _differing(part, held, progress)
-            compared += len(part.files.keys() & held.keys())
+            known = [name for name in sorted(part.files) if name in held]
+            other = []
+            for done, name in enumerate(known):
+                progress(part.suite, done, len(known))
+                if digest_of_file(held[name]) != part.files[name]:
+                    other.append(name)
+            found.compared += len(known)
             if not (other or lacking or more):
                 whole.append(part.suite)
             differing += [f"{part.suite}/{name}" for name in other]
             missing += [f"{part.suite}/{name}" for name in lacking]
             extra += [f"{part.suite}/{name}" for name in more]
-    if not (whole or unfrozen or differing or missing or extra):
+    if not (whole or found.open or differing or missing or extra):
         names = ", ".join(part.suite for part in named.parts)
         raise DataError(f"{root}: holds no part of {named.name}; a set has a folder for each suite ({names})")
-    return SetCheck(
-        named,
-        root,
-        tuple(whole),
-        tuple(absent),
-        tuple(unfrozen),
-        tuple(unfinished),
-        tuple(differing),
-        tuple(missing),
-        tuple(extra),
-        compared,
-    )
+    return found
 
 
 def content_of(folder: Path) -> Iterator[Path]:
@@ -278,16 +286,6 @@ def _stopped(part: SetPart, folder: Path) -> tuple[str, int, int] | None:
     return (part.suite, done, expected) if done < expected else None
 
 
-def _differing(part: SetPart, held: dict[str, Path], progress: Progress) -> list[str]:
-    found = []
-    known = [name for name in sorted(part.files) if name in held]
-    for done, name in enumerate(known):
-        progress(part.suite, done, len(known))
-        if digest_of_file(held[name]) != part.files[name]:
-            found.append(name)
-    return found
-
-
 STEADY = {
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL",
     "OPENBLAS_CORETYPE": "Haswell",
@@ -299,12 +297,7 @@ does not know, it passes over. What is set already stays."""
 
 @dataclass(frozen=True)
 class MadeSet:
-    """A set on disk.
-
-    Attributes:
-        check: Whether its files are as they were frozen.
-        card: The data card that was written beside them.
-    """
+    """A set on disk."""
 
     check: SetCheck
     card: Path
@@ -321,10 +314,10 @@ def make_set(
 ) -> MadeSet:
     """Make a set, or continue one that was stopped. What is done is kept."""
     for part in _parts(named, only):
-        with _steady():
+        with locked(part.folder(root)), _steady():
             made = collect(
                 part.suite,
-                root / part.suite,
+                part.folder(root),
                 workers=workers,
                 on="local",  # this process has loaded numpy, which chose its code then
                 progress=lambda step, suite=part.suite: progress(suite, step),  # type: ignore[misc]
@@ -339,10 +332,9 @@ def planned(named: NamedSet, root: Path, only: Sequence[str] = ()) -> list[dict[
     """What `make_set` would make: for each suite the number of things and how many of them are there."""
     rows = []
     for part in _parts(named, only):
-        expected, done = count(part.suite, root / part.suite, **part.options)
-        rows.append(
-            {"suite": part.suite, "items": expected, "done": done, "minutes": part.minutes, "frozen": part.is_frozen}
-        )
+        items, done = count(part.suite, part.folder(root), **part.options)
+        facts = {"minutes": part.minutes, "frozen": part.is_frozen}
+        rows.append({"suite": part.suite, "items": items, "done": done, **facts})
     return rows
 
 
@@ -366,6 +358,8 @@ def _parts(named: NamedSet, only: Sequence[str]) -> list[Any]:
 
 def freeze(definition: Path, root: Path) -> NamedSet:
     """Write the digests of all suites that are in a folder into a definition, a file a suite."""
+    from worldgauge.tools.plan import any_model, measure_suite  # `run` needs this module, and not that one
+
     content = read_json_object(definition / DEFINITION)
     found = 0
     for suite, part in content["suites"].items():
@@ -376,7 +370,14 @@ def freeze(definition: Path, root: Path) -> NamedSet:
             if done < expected:
                 raise UsageError(f"{folder}: {done} of {expected} things are made; make the others first")
             files = {path.relative_to(folder).as_posix(): digest_of_file(path) for path in content_of(folder)}
-            tasks = list_tasks(open_suite(suite, {}), folder, None)
+            opened = open_suite(suite, {})
+            tasks = list_tasks(opened, folder)
+            part["tasks_count"], part["clusters"] = len(tasks), len(set(clusters_of(opened, tasks)))
+            if opened.answerer_kind == "model":
+                cost = measure_suite(suite, folder, {"any": any_model()}, baselines=0, settings={}).costs["any"]
+                part["frames"] = round(len(tasks) * sum(cost.frames.values()))
+                part["task_s"] = round(cost.scoring_s, 2)
+            part["megabytes"] = round(sum((folder / name).stat().st_size for name in files) / 1e6, 1)
             digests = {"files": files, "tasks": {task.id: digits_of(task.fingerprint) for task in tasks}}
             write_file(definition / f"{suite}.json", dumps(digests, indent=1) + "\n")
             found += 1
@@ -387,12 +388,28 @@ def freeze(definition: Path, root: Path) -> NamedSet:
     return read_set(definition)
 
 
+def ship_baselines(definition: Path, runs: Path) -> NamedSet:
+    """Write the scores of the baselines in run folders into a definition, a file a suite."""
+    content = read_json_object(definition / DEFINITION)
+    for suite, part in content["suites"].items():
+        if (runs / suite).is_dir():
+            ran = [run for run in find_runs([runs / suite]) if run.facts()["model"]["kind"] == "baseline"]
+            part["baselines"] = sorted(run.facts()["model"]["name"] for run in ran)
+            part["baselines_sha256"] = pack_scores(ran, definition / f"{suite}.scores.xz")
+    write_file(definition / DEFINITION, dumps(content, indent=1) + "\n")
+    return read_set(definition)
+
+
 __all__ = ["MadeSet", "SetCheck", "check_set", "make_set", "planned"]
 
 
 if __name__ == "__main__":
     reader = argparse.ArgumentParser()
     reader.add_argument("definition", type=Path)
-    reader.add_argument("folder", type=Path)
+    reader.add_argument("--data", type=Path)
+    reader.add_argument("--runs", type=Path)
     given = reader.parse_args()
-    freeze(given.definition, given.folder)
+    if given.data:
+        freeze(given.definition, given.data)
+    if given.runs:
+        ship_baselines(given.definition, given.runs)

@@ -20,10 +20,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from worldgauge.core.errors import DataError, RunError, WorldgaugeError
 from worldgauge.core.io import dumps, read_json_object
@@ -35,10 +35,7 @@ from worldgauge.terminal.options import INTERRUPTED, KNOWN_ERROR
 from worldgauge.version import __version__
 
 if TYPE_CHECKING:
-    from worldgauge.engine.collect import CollectProgress
-    from worldgauge.engine.result import RunResult
-    from worldgauge.engine.subject_run import RunStep
-    from worldgauge.engine.suite.contract import Table
+    from worldgauge.engine.model_run import RunStep
 
 CARD = "card.json"
 """Written last: a part that has one is complete."""
@@ -47,57 +44,45 @@ QUICK_FILMS = 4
 STAGES = ("collecting", "running", "writing the report")
 
 
-@dataclass(frozen=True)
-class CardRow:
-    """One subject in the headline of a card.
-
-    Attributes:
-        label: Name of the subject.
-        mean: Mean of the headline metric.
-        low: Lower end of its 95% interval.
-        high: Upper end.
-        n: Number of values.
-    """
-
-    label: str
-    mean: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-
 def run_part(suite: str, folder: Path, *, full: bool, workers: int) -> dict[str, Any]:
     """Do the whole part of a suite. What is done already is kept."""
     from worldgauge.engine.collect import collect
-    from worldgauge.engine.run import run
+    from worldgauge.engine.run import RunRequest, execute
     from worldgauge.report import write_report
+    from worldgauge.report.overview import suite_card
 
     shown = demo_set(suite, full)
     spent = {}
     start = _spent()
-    made = collect(suite, folder / "data", workers=workers, progress=_tell_collected, **shown.options)
+    made = collect(
+        suite,
+        folder / "data",
+        workers=workers,
+        progress=lambda step: _tell(STAGES[0], step.done, step.total),
+        **shown.options,
+    )
     if made.failures:
         raise RunError(f"{suite}: {made.failures[0]}")
     spent["collect"] = _spent() - start
     start = _spent()
-    subjects = (*shown.subjects, *shown.beside)
-    result = run(
+    request = RunRequest(
         suite,
-        model=subjects,
+        models=shown.models,
         data=folder / "data",
         out=folder / "runs",
         workers=workers,
         settings=shown.settings,
-        progress=_RunTeller(len(subjects)),
+        stand_in=shown.stand_in,
     )
+    result = execute(request, _run_printer(len(shown.models)))
     if not result.ok:
         failed = result.failures[0]
-        raise RunError(f"{suite}: {failed.task} of {failed.subject} failed: {failed.error}")
+        raise RunError(f"{suite}: {failed.task} of {failed.model} failed: {failed.error}")
     spent["run"] = _spent() - start
     start = _spent()
     _tell(STAGES[2], 0, 1)
     write_report([folder / "runs"], folder / "report.html", films=24 if full else QUICK_FILMS)
-    card = _card(suite, shown, result, folder)
+    card = suite_card([folder / "runs"], f"{suite}/report.html") | {"counts": asdict(result.counts)}
     spent["report"] = _spent() - start
     return {**card, "core_seconds": {name: round(seconds, 1) for name, seconds in spent.items()}}
 
@@ -110,77 +95,20 @@ def demo_set(suite: str, full: bool) -> DemoSet:
     return found
 
 
-def clearly_ranked(rows: Sequence[CardRow], better: str) -> bool:
-    """Whether every subject is better than the next one by intervals that do not meet."""
-    for one, other in pairwise(rows):
-        if None in (one.low, one.high, other.low, other.high):
-            return False
-        above, below = (one, other) if better == "higher" else (other, one)
-        if not above.low > below.high:  # type: ignore[operator]
-            return False
-    return True
+def _run_printer(models: int) -> Callable[[RunStep], None]:
+    """Print the progress of a run over all of its models."""
+    finished: dict[str, int] = {}
+    expected: dict[str, int] = {}
 
+    def show(step: RunStep) -> None:
+        before = sum(finished.values()) if finished else -1
+        finished[step.model], expected[step.model] = step.finished, step.expected
+        if (done := sum(finished.values())) != before:
+            # Models with a decoy test have more tasks than the others.
+            waiting = min(expected.values()) * (models - len(expected))
+            _tell(STAGES[1], done, sum(expected.values()) + waiting)
 
-def headline_rows(table: Table, subjects: Sequence[str], column: str = "") -> tuple[str, list[CardRow]]:
-    """One column of a headline table for some subjects.
-
-    Returns:
-        Name of the column, and one row per subject.
-    """
-    place = table.columns.index(column or table.columns[0 if table.betters else -1])
-    cells = {row.label: row.cells[place] for row in table.rows}
-    rows = []
-    for label in (label for label in subjects if label in cells):
-        cell = cells[label]
-        # Equal values, such as those of ground truth, have no interval, and yet a certain place.
-        ends = (cell.mean, cell.mean) if cell.std == 0 else (cell.low, cell.high)
-        rows.append(CardRow(label, cell.mean, *ends, cell.n))
-    return table.columns[place], rows
-
-
-def _card(suite: str, shown: DemoSet, result: RunResult, folder: Path) -> dict[str, Any]:
-    from worldgauge.report.task_films import preview_task
-
-    labels = list(result.directories)
-    ordered = labels[: len(shown.subjects)]
-    table = result.table()[0]
-    column, rows = headline_rows(table, labels, shown.column)
-    better = table.betters[0] if table.betters else table.better
-    return {
-        "suite": suite,
-        "question": shown.question,
-        "title": table.title,
-        "column": column,
-        "unit": table.unit,
-        "better": better,
-        "rows": [asdict(row) for row in rows],
-        "ranked": clearly_ranked([row for row in rows if row.label in ordered], better),
-        "beside": [label for label in labels if label not in ordered],
-        "counts": asdict(result.counts),
-        "subject_kind": suites.get(suite).subject_kind,
-        "settings": dict(shown.settings),
-        "previews": [asdict(one) for one in preview_task([folder / "runs"], labels, table.metric)],
-    }
-
-
-class _RunTeller:
-    """Tells the progress of a run over all of its subjects."""
-
-    def __init__(self, subjects: int) -> None:
-        self._subjects = subjects
-        self._finished: dict[str, int] = {}
-        self._told = -1
-
-    def __call__(self, step: RunStep) -> None:
-        self._finished[step.subject] = step.finished
-        done = sum(self._finished.values())
-        if done != self._told:
-            self._told = done
-            _tell(STAGES[1], done, step.expected * self._subjects)
-
-
-def _tell_collected(step: CollectProgress) -> None:
-    _tell(STAGES[0], step.done, step.total)
+    return show
 
 
 def _tell(stage: str, done: int, total: int) -> None:
@@ -195,8 +123,6 @@ def _spent() -> float:
 
 def main() -> None:
     """Do the part that the command line names, and end with 0, or with 2 after a line that says why not."""
-    from worldgauge.engine.store import atomic_write
-
     reader = argparse.ArgumentParser()
     reader.add_argument("suite")
     reader.add_argument("folder", type=Path)
@@ -224,20 +150,12 @@ TICK_S = 0.5
 
 
 @dataclass
-class Part:
+class DemoPart:
     """One suite of the demo and how far it has come.
 
     Attributes:
-        suite: Name of the suite.
-        folder: Its folder.
-        shown: What it shows.
         stage: Index in `STAGES`. -1 before it has started.
-        done: Items of the stage that are done.
-        total: All items of the stage.
         started: Time of its start, from `time.monotonic`. None before.
-        ended: Time of its end.
-        error: Why it failed. Empty otherwise.
-        card: Content of its card. None until it is complete.
     """
 
     suite: str
@@ -263,20 +181,12 @@ class Part:
 
 @dataclass
 class Demo:
-    """The demo in a folder.
-
-    Attributes:
-        folder: Folder of the demo.
-        full: Whether it shows the large sets.
-        slots: Number of parts that run at once.
-        parts: The parts, in the order of the page.
-        started: Time of the start, from `time.monotonic`.
-    """
+    """The demo in a folder."""
 
     folder: Path
     full: bool
     slots: int
-    parts: list[Part]
+    parts: list[DemoPart]
     started: float = field(default_factory=time.monotonic)
 
     def seconds_left(self) -> float | None:
@@ -293,29 +203,38 @@ class Demo:
 def open_demo(folder: Path, *, full: bool, workers: int) -> Demo:
     """Open a folder for the demo, new or interrupted."""
     shown = {name: suites.get(name).demo_set(full=full) for name in suites.names()}
-    parts = [Part(name, folder / name, found) for name, found in shown.items() if found is not None]
+    parts = [DemoPart(name, folder / name, found) for name, found in shown.items() if found is not None]
     parts.sort(key=lambda part: part.shown.place)
-    identity = {"demo": "full" if full else "quick", "worldgauge": __version__}
-    _claim(folder, identity)
+    _claim(folder, {"demo": "full" if full else "quick", "worldgauge": __version__})
     for part in parts:
         part.card = _card_of(part)
         if part.card is not None:
             part.ended = time.monotonic()
-    _check_space(folder, sum(part.shown.megabytes for part in parts if part.card is None))
+    needed_mb = sum(part.shown.megabytes for part in parts if part.card is None)
+    free_mb = shutil.disk_usage(folder).free / 1e6
+    if free_mb < needed_mb:
+        raise RunError(
+            f"the demo needs about {needed_mb:.0f} MB and {folder} has {free_mb:.0f} MB left: "
+            "make room, or choose a folder on another disk with --out"
+        )
     return Demo(folder, full, max(1, min(workers, len(parts))), parts)
 
 
 def perform(demo: Demo, workers: int, watch: Callable[[Demo], None]) -> None:
-    """Do all parts that are not complete. Parts that fail do not stop the others.
-
-    Args:
-        watch: Called after every change, and twice a second.
-    """
+    """Do all parts that are not complete. Parts that fail do not stop the others."""
     waiting = ordered([part for part in demo.parts if part.card is None], demo.slots)
     running: dict[str, subprocess.Popen[str]] = {}
-    heard: queue.Queue[tuple[Part, str | None]] = queue.Queue()
+    heard: queue.Queue[tuple[DemoPart, str | None]] = queue.Queue()
     each = max(1, workers // max(1, min(demo.slots, len(waiting))))
-    lock = _lock(demo.folder)
+    # The lock is held until the file is closed or this process ends.
+    lock = (demo.folder / MANIFEST).open("rb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise RunError(
+            f"a demo is running in {demo.folder}: wait for it, or choose another folder with --out"
+        ) from None
     try:
         while waiting or running:
             while waiting and len(running) < demo.slots:
@@ -327,7 +246,11 @@ def perform(demo: Demo, workers: int, watch: Callable[[Demo], None]) -> None:
             except queue.Empty:
                 continue
             if line is None:
-                _end(part, running.pop(part.suite).wait())
+                status = running.pop(part.suite).wait()
+                part.ended = time.monotonic()
+                part.card = _card_of(part) if status == 0 else None
+                if part.card is None and not part.error:
+                    part.error = f"its process ended with {status}; see {part.folder / LOG}"
             else:
                 _hear(part, line)
         watch(demo)
@@ -339,7 +262,7 @@ def perform(demo: Demo, workers: int, watch: Callable[[Demo], None]) -> None:
         lock.close()
 
 
-def ordered(parts: Sequence[Part], slots: int) -> list[Part]:
+def ordered(parts: Sequence[DemoPart], slots: int) -> list[DemoPart]:
     """The order in which parts start: the longest first, and with it the shortest, so that there is a table early."""
     order = sorted(parts, key=lambda part: -part.shown.core_seconds)
     if order:
@@ -347,18 +270,12 @@ def ordered(parts: Sequence[Part], slots: int) -> list[Part]:
     return order
 
 
-def _start(part: Part, full: bool, workers: int, heard: queue.Queue[tuple[Part, str | None]]) -> subprocess.Popen[str]:
+def _start(
+    part: DemoPart, full: bool, workers: int, heard: queue.Queue[tuple[DemoPart, str | None]]
+) -> subprocess.Popen[str]:
     part.folder.mkdir(exist_ok=True)
     part.started, part.stage, part.done, part.total = time.monotonic(), 0, 0, 1
-    words = [
-        sys.executable,
-        "-m",
-        "worldgauge.tools.demo",
-        part.suite,
-        str(part.folder),
-        "--workers",
-        str(workers),
-    ]
+    words = [sys.executable, "-m", "worldgauge.tools.demo", part.suite, str(part.folder), "--workers", str(workers)]
     with (part.folder / LOG).open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
             [*words, *(["--full"] if full else [])],
@@ -369,17 +286,17 @@ def _start(part: Part, full: bool, workers: int, heard: queue.Queue[tuple[Part, 
             encoding="utf-8",
             env={**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")},
         )
-    threading.Thread(target=_listen, args=(part, process, heard), daemon=True).start()
+
+    def listen() -> None:
+        for line in process.stdout or ():
+            heard.put((part, line))
+        heard.put((part, None))
+
+    threading.Thread(target=listen, daemon=True).start()
     return process
 
 
-def _listen(part: Part, process: subprocess.Popen[str], heard: queue.Queue[tuple[Part, str | None]]) -> None:
-    for line in process.stdout or ():
-        heard.put((part, line))
-    heard.put((part, None))
-
-
-def _hear(part: Part, line: str) -> None:
+def _hear(part: DemoPart, line: str) -> None:
     try:
         told = json.loads(line)
         if "error" in told:
@@ -390,21 +307,11 @@ def _hear(part: Part, line: str) -> None:
         return  # a library printed something
 
 
-def _end(part: Part, status: int) -> None:
-    part.ended = time.monotonic()
-    part.card = _card_of(part) if status == 0 else None
-    if part.card is None and not part.error:
-        part.error = f"its process ended with {status}; see {part.folder / LOG}"
-
-
-def _card_of(part: Part) -> Mapping[str, Any] | None:
+def _card_of(part: DemoPart) -> Mapping[str, Any] | None:
     """The card of a complete part, or None."""
-    if not (part.folder / CARD).is_file():
-        return None
-    try:
-        return read_json_object(part.folder / CARD)
-    except DataError:
-        return None
+    with suppress(DataError):
+        return read_json_object(part.folder / CARD) if (part.folder / CARD).is_file() else None
+    return None
 
 
 def _claim(folder: Path, identity: Mapping[str, str]) -> None:
@@ -427,26 +334,6 @@ def _claim(folder: Path, identity: Mapping[str, str]) -> None:
     except DataError as error:
         raise RunError(f"{error}; remove {folder}, or choose another folder with --out") from error
     atomic_write(found, dumps(identity))
-
-
-def _lock(folder: Path) -> IO[bytes]:
-    """Make sure that no other demo runs in the folder, until the file is closed or this process ends."""
-    file = (folder / MANIFEST).open("rb")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise RunError(f"a demo is running in {folder}: wait for it, or choose another folder with --out") from None
-    return file
-
-
-def _check_space(folder: Path, megabytes: float) -> None:
-    free = shutil.disk_usage(folder).free / 1e6
-    if free < megabytes:
-        raise RunError(
-            f"the demo needs about {megabytes:.0f} MB and {folder} has {free:.0f} MB left: "
-            "make room, or choose a folder on another disk with --out"
-        )
 
 
 if __name__ == "__main__":

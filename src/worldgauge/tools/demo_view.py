@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from markupsafe import Markup
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -18,22 +18,18 @@ from rich.text import Text
 
 from worldgauge.engine.store import atomic_write
 from worldgauge.engine.suite.base import suites
-from worldgauge.report.page import asset, environment
+from worldgauge.report.overview import INDEX, write_overview
 from worldgauge.terminal.output import interval, number
-from worldgauge.tools.demo import STAGES, Demo, Part
-from worldgauge.version import __version__
+from worldgauge.tools.demo import STAGES, Demo, DemoPart
 
 BAR_COLUMNS = 16
+STANDS_FOR = "stands for your model"
 NARROW = 60
 """Columns of a terminal below which there is no room for bars."""
 
 
 class DemoView:
-    """Shows a demo while it runs, and its tables as soon as they are there.
-
-    Args:
-        demo: The demo.
-    """
+    """Shows a demo while it runs, and its tables as soon as they are there."""
 
     def __init__(self, demo: Demo) -> None:
         self._demo = demo
@@ -69,10 +65,8 @@ class DemoView:
         took = time.monotonic() - self._demo.started
         out = Console(highlight=False, soft_wrap=True)
         out.print(f"{page}: open it in a browser ({clock(took)})", markup=False)
-        if commands:
-            out.print("next, a model of your own:", markup=False)
-            for command in commands:
-                out.print(f"  {command}", markup=False)
+        for line in ("next, a model of your own:", *(f"  {command}" for command in commands)) if commands else ():
+            out.print(line, markup=False)
 
     def _print(self, what: RenderableType) -> None:
         self._console.print(what, markup=False, soft_wrap=isinstance(what, str))
@@ -81,8 +75,8 @@ class DemoView:
         """One line per suite, then the time."""
         wide = self._console.width >= NARROW
         grid = Grid.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True)
-        grid.add_column(no_wrap=True)
+        for _ in range(2):
+            grid.add_column(no_wrap=True)
         if wide:
             grid.add_column(width=BAR_COLUMNS)
         for part in self._demo.parts:
@@ -93,7 +87,7 @@ class DemoView:
         return Group(grid, Text(f"{passed} so far, {'' if left is None else 'about '}{clock(left)} left", style="dim"))
 
 
-def doing(part: Part) -> str:
+def doing(part: DemoPart) -> str:
     """What a part is doing, in a few words."""
     if part.ended is not None:
         return "failed" if part.error else "done"
@@ -102,7 +96,7 @@ def doing(part: Part) -> str:
     return f"{STAGES[part.stage]} {part.done}/{part.total}" if part.total > 1 else STAGES[part.stage]
 
 
-def ending(part: Part, width: int) -> RenderableType:
+def ending(part: DemoPart, width: int) -> RenderableType:
     """What is printed of a part that has ended: its headline table, or why there is none."""
     if part.card is None:
         return Text(f"{part.suite}: failed: {part.error}")
@@ -115,9 +109,11 @@ def ending(part: Part, width: int) -> RenderableType:
         grid.add_column(justify="right", no_wrap=True)
     for row in card["rows"]:
         cells = (number(row["mean"]), Text(interval(row["low"], row["high"])), f"n={row['n']}")
-        grid.add_row(Text(f"  {row['label']}", overflow="fold"), *cells[: len(grid.columns) - 1])
+        mark = f" ({STANDS_FOR})" if row["label"] in card["tested"] else ""
+        grid.add_row(Text(f"  {row['label']}{mark}", overflow="fold"), *cells[: len(grid.columns) - 1])
     took = "" if part.started is None or part.ended is None else f" ({clock(part.ended - part.started)})"
-    return Group(Text(f"{part.suite}{took}: {card['title']}, {card['column']}{unit}{better}", style="bold"), grid)
+    title = Text(f"{part.suite}{took}: {card['title']}{unit}{better}", style="bold")
+    return Group(title, grid, Text(f"  {card['verdict']}"))
 
 
 def clock(seconds: float | None) -> str:
@@ -128,76 +124,43 @@ def clock(seconds: float | None) -> str:
     return f"{whole} s" if whole < 100 else f"{whole // 60} min {whole % 60:02} s"
 
 
-INDEX = "index.html"
 OWN_MODEL = "my_model.py"
-_STARTER = '''"""A world model to start from: it turns the last frame that it saw. Put your own in its place."""
-
-import numpy as np
-from worldgauge_serve import ModelSpec
-
-
-class MyModel:
-    spec = ModelSpec("my-model", control="actions", max_context=32)
-
-    def rollout(self, request):
-        frame = request.context.clip[-1]  # the last frame it is shown: (H, W, 3) uint8
-        for forward, jump, yaw, pitch in request.actions.values:  # a row a frame, as loopnav has them
-            frame = np.roll(frame, round(yaw * request.context.camera.fx), axis=1)  # a turn moves the picture
-            yield frame[None]  # a chunk of frames (n, H, W, 3) uint8
-'''
 
 
 def write_index(demo: Demo) -> Path:
     """Write the page of a demo, and a model to start from unless there is one."""
     starter = demo.folder / OWN_MODEL
     if not starter.exists():
-        atomic_write(starter, _STARTER)
-    page = demo.folder / INDEX
-    text = (
-        environment(__package__)
-        .get_template("demo.html.j2")
-        .render(
-            css=Markup(asset("page.css")),
-            cards=[_card(part) for part in demo.parts],
-            commands=commands_for_own_model(demo),
-            full=demo.full,
-            version=__version__,
-        )
+        atomic_write(starter, (files(__package__) / "demo_model.txt").read_text("utf-8"))
+    full = ", full" if demo.full else ""
+    return write_overview(
+        demo.folder / INDEX,
+        [_card(part) for part in demo.parts],
+        heading="What is a world model worth?",
+        lead=f"{len(demo.parts)} suites, each on a small data set made here, next to baselines of known quality. In "
+        "each, one built-in model stands for yours. A number is a mean with its 95% interval.",
+        eyebrow=f"demo{full}",
+        chip=STANDS_FOR,
+        next_heading="Next: a model of your own",
+        next_lead="my_model.py in this folder is a model to start from. These commands put it into the tables.",
+        commands=commands_for_own_model(demo),
     )
-    atomic_write(page, text)
-    return page
 
 
 def commands_for_own_model(demo: Demo) -> list[str]:
     """Commands that put a model of one's own into the tables of the demo, as they can be pasted."""
-    part = next((one for one in demo.parts if one.card and suites.get(one.suite).subject_kind == "model"), None)
+    part = next((one for one in demo.parts if one.card and suites.get(one.suite).answerer_kind == "model"), None)
     if part is None:
         return []
     model = f"{demo.folder / OWN_MODEL}:MyModel"
     settings = [word for name, value in part.shown.settings.items() for word in ("--set", f"{name}={value}")]
     runs = str(part.folder / "runs")
-    run = [
-        "worldgauge",
-        "run",
-        part.suite,
-        "--data",
-        str(part.folder / "data"),
-        "--model",
-        model,
-        *settings,
-        "--out",
-        runs,
-    ]
-    return [
-        shlex.join(run),
-        shlex.join(["worldgauge", "report", runs, "--out", str(part.folder / "report.html")]),
-    ]
+    data, page = str(part.folder / "data"), str(part.folder / "report.html")
+    run = ["worldgauge", "run", part.suite, "--data", data, "--model", model, *settings, "--out", runs]
+    return [shlex.join(run), shlex.join(["worldgauge", "report", runs, "--out", page])]
 
 
-def _card(part: Part) -> dict[str, Any]:
+def _card(part: DemoPart) -> dict[str, Any]:
     """What the page shows of a part."""
-    card = part.card
-    if card is None:
-        return {"suite": part.suite, "question": part.shown.question, "error": part.error or "not run yet"}
-    rows = [{**row, "mean": number(row["mean"]), "interval": interval(row["low"], row["high"])} for row in card["rows"]]
-    return {**card, "rows": rows, "report": f"{part.suite}/report.html", "error": ""}
+    missing = {"suite": part.suite, "question": part.shown.question, "error": part.error or "not run yet"}
+    return dict(part.card or missing)

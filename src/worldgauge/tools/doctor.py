@@ -7,6 +7,7 @@ Nothing heavy is imported before its check runs. As a program, it checks one par
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -19,7 +20,7 @@ from base64 import b85decode
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, resources
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,10 +33,7 @@ class Requirement(NamedTuple):
     """The result of one check.
 
     Attributes:
-        part: What was checked.
-        well: Whether it works.
         needed: Whether anything fails without it.
-        told: The result in words.
     """
 
     part: str
@@ -91,15 +89,10 @@ def check_videos() -> str:
 
     frames = np.zeros((4, 32, 48, 3), np.uint8)
     frames[:, :, 24:] = 200
-    kinds: tuple[tuple[Kind, str], ...] = (
-        ("mjpg", "avi"),
-        ("lossless", "mp4"),
-        ("viewable", "mp4"),
-        ("archive", "mp4"),
-    )
+    kinds: tuple[Kind, ...] = ("mjpg", "lossless", "viewable", "archive")
     with tempfile.TemporaryDirectory() as folder:
-        for kind, suffix in kinds:
-            path = Path(folder) / f"{kind}.{suffix}"
+        for kind in kinds:
+            path = Path(folder) / f"{kind}.{'avi' if kind == 'mjpg' else 'mp4'}"
             with Writer(path, fps=10, kind=kind) as writer:
                 writer.write(frames)
             read = np.stack(list(Clip.open(path)))
@@ -135,9 +128,6 @@ class Extra:
     """An extra of the package.
 
     Attributes:
-        name: Its name.
-        modules: What it brings, as it is imported.
-        needed_for: What needs it.
         use: Uses what it brings, and returns what more there is to say.
     """
 
@@ -163,21 +153,7 @@ def _draw_table() -> str:
     return "MuJoCo draws it without a screen"
 
 
-_TEXTURES = {
-    "KTX2 of UASTC": (
-        b"c-mX-9TK5nWU!l;ONxsD2pEBw1&U#S5sI0BI0J}vfOrZJt1w`K9Z*^lN((?~9VpGjpuw<=k%@ts8Ch37ob?|F<bgEM"
-        b"S>;8UC8<RWPKm{t#R{Q$nPsU(#fdozhI)pk3=A4u_5UgeG%_%VOY%Sc|G9(_W&i+gs2hC"
-    ),
-    "KTX2 of ETC1S": (
-        b"c-mX-9TK5nWU!l;ONxsD2pEBw1&U#S5ea7iu?`SV0b&&(-T_t945h6Z5qgk;4wPnM&|p~1$i%?Rj4W#pXZ;5Pc_0mR"
-        b"R(VloNoo;;Q(|#uu|jBGW?5=cabk{wp`M{B$b3cyZJ;_<Al62+3)ybQ15lqFVxA!cW;88gKEuKw3=!pEN??PqI8#DG"
-        b"Lqk~^4!S`2pW<~HW<Zz@96;qvAXW$5I3^AT1^~#_Au9"
-    ),
-    "Basis": (
-        b"c-kv=5@zsaNc>jJz`!8AlaYY|h!_MJ&;cVu3Xs$WG5UcFRtAPC5I#^d8ejoJMj+hJ05MERf$;zfMCuUp3?VS1X%X`o"
-        b"76xI6C<jvl8-&G~5)v93%F1xi1;YOnugfq4!gSyODrW+*I^f1JaWF6d0GHYlHU"
-    ),
-}
+_TEXTURES = "doctor_textures.json"
 """One colour, 4 x 4 pixels, as basisu 1.16.4 writes it; compressed by zlib, base 85."""
 _PICTURES = {"JPEG": ".jpg", "PNG": ".png", "WebP": ".webp"}
 _COLOUR, _OFF = (200, 120, 40), 12
@@ -191,7 +167,8 @@ def _decode_textures() -> str:
 
     picture = np.full((4, 4, 3), _COLOUR[::-1], np.uint8)
     files = {kind: cv2.imencode(ending, picture)[1].tobytes() for kind, ending in _PICTURES.items()}
-    files |= {kind: zlib.decompress(b85decode(packed)) for kind, packed in _TEXTURES.items()}
+    packed = json.loads(resources.files(__package__).joinpath(_TEXTURES).read_text())
+    files |= {kind: zlib.decompress(b85decode(text)) for kind, text in packed.items()}
     for kind, data in files.items():
         off = np.abs(decode_texture(data, f"a test texture, {kind},")[..., :3].astype(int) - _COLOUR)
         if off.max() > _OFF:
@@ -246,7 +223,7 @@ def check_weights() -> str:
             raise WorldgaugeError(f"{one.folder / file}: {fault}; worldgauge weights pull {one.set.name}")
     here = [one.set.name for one in found if one.state == "here"]
     if not here:
-        raise AbsentError("none here: needed for metrics by published networks: worldgauge weights list")
+        raise AbsentError("none here: needed for metrics by published networks: worldgauge list weights")
     return f"{len(here)} of {len(found)} sets in {store_folder()}: {', '.join(here)}"
 
 
@@ -287,10 +264,10 @@ def check_gpu() -> str:
 
 def check_browser() -> str:
     """Look for a browser."""
-    for name in BROWSERS:
-        if found := shutil.which(name):
-            return found
-    raise AbsentError("not installed: needed for the tests of pages: apt install chromium (Debian)")
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise AbsentError("not installed: needed for the tests of pages: apt install chromium (Debian)")
+    return browser
 
 
 NEEDED: Mapping[str, Callable[[], str]] = {
@@ -331,10 +308,10 @@ def _examine(part: str) -> Requirement:
     if done.returncode == 0:
         return Requirement(part, True, needed, _last_line(done.stdout))
     told = _last_line(done.stderr)
-    if done.returncode == ABSENT:
-        return Requirement(part, False, needed, told)
-    crash = f" (the check ended with signal {-done.returncode})" if done.returncode < 0 else ""
-    return Requirement(part, False, needed, f"does not work{crash}: {told or 'nothing was printed'}")
+    if done.returncode != ABSENT:
+        crash = f" (the check ended with signal {-done.returncode})" if done.returncode < 0 else ""
+        told = f"does not work{crash}: {told or 'nothing was printed'}"
+    return Requirement(part, False, needed, told)
 
 
 def _last_line(printed: bytes) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -12,77 +12,51 @@ from worldgauge.tools.doctor import BROWSERS, Requirement
 from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.install import INSTALL_HINT, find_node, find_packages
 from worldgauge.worlds.minecraft.server import JavaServer, JsServer, address
-from worldgauge.worlds.minecraft.viewer import Viewer
+from worldgauge.worlds.minecraft.viewer import MinecraftViewer
 
 
 def examine(java: str | None = None) -> Iterator[Requirement]:
-    """Check Node, its packages, a browser, the viewer and a server of ours, one after the other; takes minutes at most.
-
-    Args:
-        java: Also a server that the user runs, as host:port.
-
-    Raises:
-        UsageError: It is not an address.
-    """
+    """Check Node, its packages, a browser, the viewer and a temporary server, in minutes at most."""
     where = None if java is None else address(java)
-    node = _node()
+    node = _tried("node", lambda: str(find_node()))
     yield node
-    packages = _packages()
+    packages = _tried("packages", lambda: str(find_packages()))
+    if INSTALL_HINT in packages.told and not shutil.which("npm"):
+        packages = packages._replace(told=f"{packages.told} (which needs npm: it comes with Node)")
     yield packages
-    yield _browser()
-    yield _viewer()
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    advice = "none found; only the tests of pages want one (Debian: apt install chromium)"
+    yield Requirement("browser", browser is not None, False, browser or advice)
+    viewer = _tried("viewer", _draw)
+    hint = "" if viewer.well else "only pictures as LoopNav's were drawn want it: "
+    yield viewer._replace(needed=False, told=hint + viewer.told)
     if not (node.well and packages.well):
         yield Requirement("server", False, True, "not tried: it needs Node and its packages")
         return
-    yield _server()
+    server = _tried("server", _serve)
+    yield server if server.well else server._replace(told=f"one of ours does not start: {server.told}")
     if where is not None:
-        yield _java(*where)
+        yield _tried("java", lambda: _join(*where))
 
 
-def _node() -> Requirement:
+def _tried(part: str, use: Callable[[], str]) -> Requirement:
     try:
-        return Requirement("node", True, True, str(find_node()))
+        return Requirement(part, True, True, use())
     except WorldgaugeError as error:
-        return Requirement("node", False, True, str(error))
+        return Requirement(part, False, True, str(error))
 
 
-def _packages() -> Requirement:
-    try:
-        return Requirement("packages", True, True, str(find_packages()))
-    except WorldgaugeError as error:
-        npm = "" if shutil.which("npm") or INSTALL_HINT not in str(error) else " (which needs npm: it comes with Node)"
-        return Requirement("packages", False, True, f"{error}{npm}")
+def _draw() -> str:
+    with MinecraftViewer(Cells((0, 0, 0), (AIR,), np.zeros((1, 1, 1), np.uint16)), width=16, height=16) as viewer:
+        viewer.frame(np.eye(4))
+    return "it drew a picture as LoopNav's were drawn"
 
 
-def _browser() -> Requirement:
-    for name in BROWSERS:
-        if found := shutil.which(name):
-            return Requirement("browser", True, False, found)
-    return Requirement(
-        "browser", False, False, "none found; only the tests of pages want one (Debian: apt install chromium)"
-    )
+def _serve() -> str:
+    with JsServer() as server:
+        return f"one of ours started on port {server.port} and let a bot in"
 
 
-def _viewer() -> Requirement:
-    try:
-        with Viewer(Cells((0, 0, 0), (AIR,), np.zeros((1, 1, 1), np.uint16)), width=16, height=16) as viewer:
-            viewer.frame(np.eye(4))
-    except WorldgaugeError as error:
-        return Requirement("viewer", False, False, f"only pictures as LoopNav's were drawn want it: {error}")
-    return Requirement("viewer", True, False, "it drew a picture as LoopNav's were drawn")
-
-
-def _server() -> Requirement:
-    try:
-        with JsServer() as server:
-            return Requirement("server", True, True, f"one of ours started on port {server.port} and let a bot in")
-    except WorldgaugeError as error:
-        return Requirement("server", False, True, f"one of ours does not start: {error}")
-
-
-def _java(host: str, port: int) -> Requirement:
-    try:
-        with JavaServer(host, port):
-            return Requirement("java", True, True, f"{host}:{port} let a bot in, which may teleport")
-    except WorldgaugeError as error:
-        return Requirement("java", False, True, str(error))
+def _join(host: str, port: int) -> str:
+    with JavaServer(host, port):
+        return f"{host}:{port} let a bot in, which may teleport"

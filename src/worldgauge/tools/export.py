@@ -1,4 +1,4 @@
-"""Scores in the forms that others read: Every Eval Ever, the Hub, Inspect, CSV, Parquet; one task for Rerun."""
+"""Scores in the forms that others read: tables for papers, CSV, Parquet, Every Eval Ever, the Hub, Inspect, Rerun."""
 
 from __future__ import annotations
 
@@ -24,7 +24,19 @@ from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import Score, Table
+from worldgauge.terminal.options import labels_of
 from worldgauge.terminal.output import SCORE_COLUMNS, plain_cell, score_rows
+from worldgauge.tools.paper_table import (
+    PaperRow,
+    bibtex,
+    pairs_csv,
+    paper_rows,
+    relabel,
+    steps_csv,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,11 +56,15 @@ class ExportNames:
         model_id: The model as the Hub names it, "organisation/name". Empty where it is in no such place.
         dataset: The data set as the Hub names it.
         by: Who made the run.
+        labels: Labels in tables, as --label takes them.
+        parts: Whether a table has all columns of each suite's headline table.
     """
 
     model_id: str = ""
     dataset: str = ""
     by: str = ""
+    labels: tuple[str, ...] = ()
+    parts: bool = False
 
     def __post_init__(self) -> None:
         for option, text in (("--model-id", self.model_id), ("--dataset", self.dataset)):
@@ -59,37 +75,28 @@ class ExportNames:
 
 
 class PublishedRun:
-    """One run, read once.
-
-    Args:
-        folder: Its folder.
-    """
+    """One run, read once."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
         self.facts: Mapping[str, Any] = folder.facts()
         self.suite: Suite = open_suite(self.facts["suite"], self.facts["settings"])
-        self._result = RunResult([folder], self.suite)
+        self.result = RunResult([folder], self.suite)
 
     @property
     def label(self) -> str:
-        """Label of the subject."""
-        return str(self.facts["subject"]["name"])
+        """Label of the model."""
+        return str(self.facts["model"]["name"])
 
     @cached_property
     def scores(self) -> list[Score]:
         """All scores."""
-        return self._result.scores[self.label]
+        return self.result.scores[self.label]
 
     @cached_property
     def tables(self) -> list[Table]:
-        """Tables of means, headline first, with this subject as their only row."""
-        return [table for table in self._result.table() if table.unit != COUNTS]
-
-    @property
-    def result(self) -> RunResult:
-        """The run as the engine reads it."""
-        return self._result
+        """Tables of means, headline first, with this model as their only row."""
+        return [table for table in self.result.table() if table.unit != COUNTS]
 
     @property
     def created(self) -> datetime:
@@ -100,8 +107,8 @@ class PublishedRun:
             raise RunError(f"{self.folder.facts_path}: does not tell when the run began; run again") from None
 
     def model_id(self, names: ExportNames) -> str:
-        """The model as "organisation/name"; references are of worldgauge, a model without a given id of "unknown"."""
-        if self.facts["subject"]["kind"] == "reference":
+        """The model as "organisation/name"; baselines are of worldgauge, a model without a given id of "unknown"."""
+        if self.facts["model"]["kind"] == "baseline":
             return f"worldgauge/{self.folder.directory.resolve().name}"
         return names.model_id or f"unknown/{self.folder.directory.resolve().name}"
 
@@ -125,30 +132,67 @@ def demand_no_loss(path: Path, lost: Iterable[str]) -> None:
 
 
 def check_one_model(runs: Sequence[PublishedRun], names: ExportNames) -> None:
-    """Check that a given model id is that of one model, and not only of references, which have ids of their own."""
-    models = sorted({run.label for run in runs if run.facts["subject"]["kind"] != "reference"})
+    """Check that a given model id is that of one model, and not only of baselines, which have ids of their own."""
+    models = sorted({run.label for run in runs if run.facts["model"]["kind"] != "baseline"})
     if names.model_id and len(models) > 1:
         raise UsageError(f"--model-id names one model, but these runs are of {', '.join(models)}; export one by one")
     if names.model_id and runs and not models:
         labels = ", ".join(sorted({run.label for run in runs}))
-        raise UsageError(f"--model-id names a model, but these runs are of references ({labels}); leave it out")
+        raise UsageError(f"--model-id names a model, but these runs are of baselines ({labels}); leave it out")
 
 
-_RUN = ["suite", "subject", "set"]
+_RUN = ["suite", "model", "set"]
+
+
+def _paper(runs: Sequence[PublishedRun], names: ExportNames) -> tuple[list[PaperRow], dict[str, str]]:
+    """The rows of a paper's table with their labels, and those labels."""
+    rows = paper_rows([run.result for run in runs], parts=names.parts)
+    of_kind = {kind: [row.label for row in rows if row.kind == kind] for kind in ("model", "baseline")}
+    labels = labels_of(names.labels, of_kind["model"], of_kind["baseline"])
+    return relabel(rows, labels), labels
+
+
+def write_markdown(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
+    """Write table.md."""
+    write_file(out / "table.md", to_markdown(_paper(runs, names)[0]))
+    return [out / "table.md"]
+
+
+def write_latex(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
+    """Write table.tex, and cite.bib with the papers of its suites."""
+    write_file(out / "table.tex", to_latex(_paper(runs, names)[0]))
+    write_file(out / "cite.bib", bibtex(run.suite.name for run in runs))
+    return [out / "table.tex", out / "cite.bib"]
 
 
 def write_csv(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
-    """Write scores.csv and tables.csv."""
+    """Write scores.csv and tables.csv with all scores and tables, and table.csv and pairs.csv of the headlines.
+
+    Checkpoints of one training also give steps.csv.
+    """
+    rows, labels = _paper(runs, names)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(SCORE_COLUMNS)
+    at = SCORE_COLUMNS.index("model")
     for run in runs:
-        writer.writerows(map(plain_cell, row) for row in score_rows(run.suite.name, run.tables, run.result.sets))
-    frame = _frame(runs).map(plain_cell)
+        for row in score_rows(run.suite.name, run.tables, run.result.sets, run.result.model_counts):
+            writer.writerow(map(plain_cell, (*row[:at], labels.get(row[at], row[at]), *row[at + 1 :])))
+    frame = _frame(runs)
+    frame["model"] = frame["model"].map(lambda name: labels.get(name, name))
+    frame = frame.map(plain_cell)
     _demand_no_loss(out / "scores.csv", frame)
-    write_file(out / "tables.csv", text.getvalue())
-    write_file(out / "scores.csv", frame.to_csv(index=False))
-    return [out / "scores.csv", out / "tables.csv"]
+    written = {
+        "scores.csv": frame.to_csv(index=False),
+        "tables.csv": text.getvalue(),
+        "table.csv": to_csv(rows),
+        "pairs.csv": pairs_csv([run.result for run in runs], labels),
+        "steps.csv": steps_csv([run.result for run in runs], labels),
+    }
+    written = {name: content for name, content in written.items() if content}
+    for name, content in written.items():
+        write_file(out / name, content)
+    return [out / name for name in written]
 
 
 def write_parquet(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
@@ -165,7 +209,7 @@ def write_parquet(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -
 
 
 def _demand_no_loss(path: Path, frame: pd.DataFrame) -> None:
-    """Refuse to replace rows of other runs. A run is known by its suite, its subject and the set of its data."""
+    """Refuse to replace rows of other runs. A run is known by its suite, its model and the set of its data."""
     import pandas as pd
 
     if not path.exists():
@@ -189,16 +233,12 @@ def _frame(runs: Sequence[PublishedRun]) -> pd.DataFrame:
     """All scores with the suite in front. What tasks are grouped by is text: suites give it values of any kind."""
     import pandas as pd
 
-    frames = []
-    for run in runs:
-        frame = run.result.frame
+    frames = [run.result.frame for run in runs]
+    for run, frame in zip(runs, frames, strict=True):
         frame.insert(0, "suite", run.suite.name)
-        frames.append(frame)
     whole = pd.concat(frames, ignore_index=True)
-    numbers = ("value", "n")
-    for name in whole.columns:
-        if name not in numbers:
-            whole[name] = whole[name].map(lambda one: one if one is None or one != one else str(one))
+    for name in whole.columns.difference(["value", "n"], sort=False):
+        whole[name] = whole[name].map(lambda one: one if one is None or one != one else str(one))
     whole["value"] = pd.to_numeric(whole["value"])
     return whole
 
@@ -246,10 +286,12 @@ def write_hub(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> li
 
 def _entries(run: PublishedRun, names: ExportNames) -> Iterator[dict[str, Any]]:
     """An entry for each cell of the headline table."""
-    headline = run.tables[0] if run.tables else None
-    cells = next((row.cells for row in headline.rows if row.label == run.label), ()) if headline else ()
-    for column, cell in zip(headline.columns if headline else (), cells, strict=False):
-        if headline is None or cell.mean is None or not math.isfinite(cell.mean):
+    if not run.tables:
+        return
+    headline = run.tables[0]
+    cells, flag = next(((row.cells, row.flag) for row in headline.rows if row.label == run.label), ((), ""))
+    for column, cell in zip(headline.columns, cells, strict=False):
+        if cell.mean is None or not math.isfinite(cell.mean):
             continue
         metric = column if headline.betters else headline.metric
         word = re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_") or "all"
@@ -259,14 +301,10 @@ def _entries(run: PublishedRun, names: ExportNames) -> Iterator[dict[str, Any]]:
         notes = f"{metric}: mean of {cell.n} of {cell.expected} tasks in {cell.clusters} clusters{interval}; "
         notes += f"data {run.facts['data_fingerprint'][:12]}, worldgauge {version}"
         notes += "".join(f", {one.removeprefix('Data: ').rstrip('.')}" for one in data_notes({run.label: run.facts}))
-        entry: dict[str, Any] = {
-            "dataset": {"id": names.dataset, "task_id": task},
-            "value": cell.mean,
-            "date": run.created.date().isoformat(),
-        }
-        if names.by:
-            notes += f", run by {names.by}"
-        yield {**entry, "notes": notes}
+        notes += f", flagged: {flag}" if flag else ""
+        notes += f", run by {names.by}" if names.by else ""
+        facts = {"value": cell.mean, "date": run.created.date().isoformat(), "notes": notes}
+        yield {"dataset": {"id": names.dataset, "task_id": task}, **facts}
 
 
 def _named_in(text: str) -> set[str]:
@@ -291,10 +329,13 @@ def _scalar(value: Any) -> str:
 
 
 OWN, RRD = "own", "rrd"
+_TABLES = ("markdown", "latex", "csv")
 forms: Registry[Callable[..., list[Path]]] = Registry("form", group="worldgauge.export_forms")
 """Writers. Each takes runs, a folder and `ExportNames`, and returns the files; that of "rrd" takes a task instead."""
 forms.register("hf")(write_hub)
 forms.register("csv")(write_csv)
+forms.register("markdown")(write_markdown)
+forms.register("latex")(write_latex)
 forms.register("parquet")(write_parquet)
 
 
@@ -306,7 +347,7 @@ def export(
     Args:
         runs: Run folders, or folders of run folders.
         out: Folder of the files.
-        to: "own" (the result files of the benchmark's own scorer), "eee", "hf", "csv", "parquet",
+        to: "own" (the result files of the benchmark's own scorer), "markdown", "latex", "csv", "parquet", "eee", "hf",
             "inspect" or "rrd".
         names: Under which names the model, the data set and the author are known there.
         task: Id of the task that "rrd" writes.
@@ -321,6 +362,8 @@ def export(
     """
     if task and to != RRD:
         raise UsageError("--task goes with --to rrd")
+    if names is not None and (names.labels or names.parts) and to not in _TABLES:
+        raise UsageError(f"--label and --all-columns go with --to {', '.join(_TABLES)}")
     if to == RRD:
         return forms.get(RRD)(runs, out, task)
     if to == OWN:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Panorama
-from worldgauge.metrics.pixel import psnr
-from worldgauge.suites.closedloop.format.load import load
-from worldgauge.suites.closedloop.navigation.format import goal_image
+from worldgauge.metrics.psnr_ssim import psnr
+from worldgauge.suites.worldinworld.format.load import load
+from worldgauge.suites.worldinworld.navigation.format import goal_image
 from worldgauge.worlds.scan import Scan
 
 LEAST_DB = 15.0
@@ -17,12 +17,7 @@ LEAST_DB = 15.0
 
 
 class GoalPicture(NamedTuple):
-    """A goal and how its picture compares.
-
-    Attributes:
-        id: Of the episode.
-        psnr_db: Of our panorama against the picture.
-    """
+    """A goal and how its picture compares."""
 
     id: str
     psnr_db: float

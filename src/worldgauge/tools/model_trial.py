@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.errors import NotApplicableError, SubjectError, WorldgaugeError
-from worldgauge.core.model import RolloutRequest, WorldModel, fitted
+from worldgauge.core.errors import ModelError, NotApplicableError, UsageError, WorldgaugeError
+from worldgauge.core.model import Needs, RolloutRequest, WorldModel, fitted, visible
+from worldgauge.engine.collection import counted
 from worldgauge.engine.suite.base import suites
 from worldgauge.engine.suite.contract import Stopwatch
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.worker import Progress, one_line
+from worldgauge_serve import last_length
 
 CONTEXT, HORIZON, SEED = 24, 8, 7
 LONG_HORIZON, LONG_S = 100, 60.0
@@ -34,17 +37,12 @@ class ModelAnswer:
     """The answer to one question while it arrives: every chunk, and its copy from the moment when it came.
 
     Attributes:
-        error: The model's exception in one line that begins with a verb.
         went_on: Whether more came after the last frame that was asked for.
         speed: Measures the answer as a run does; it counts when the answer has ended.
     """
 
     def __init__(self, model: WorldModel, request: RolloutRequest, report: Progress, *, keep: bool = True) -> None:
-        """Begin a question.
-
-        Args:
-            keep: Whether frames are kept. False keeps only their shapes.
-        """
+        """Begin a question."""
         self.request = request
         self.chunks: list[Any] = []
         self.copies: list[NDArray[Any] | None] = []
@@ -68,7 +66,7 @@ class ModelAnswer:
             raise
         except (Exception, SystemExit) as error:
             verb = "failed:" if isinstance(error, WorldgaugeError) else "raised"
-            self.error = f"{verb} {one_line(error)} (after {frames_in_words(self.count)}{_place(error)})"
+            self.error = f"{verb} {one_line(error)} (after {counted(self.count, 'frame')}{_place(error)})"
             return False
         array = array_of(chunk)
         if self.count >= self.request.horizon and not (array is not None and array.size == 0):
@@ -79,7 +77,8 @@ class ModelAnswer:
             self.copies.append(None if array is None else array.copy())
         else:  # an array of one shared zero takes no memory
             self.copies.append(None if array is None else np.broadcast_to(np.uint8(0), array.shape))
-        return not _all_empty(self.copies[-_MAX_EMPTY:])
+        last = self.copies[-_MAX_EMPTY:]  # after so many empty chunks no frame is expected
+        return len(last) < _MAX_EMPTY or not all(copy is not None and copy.size == 0 for copy in last)
 
     def drop(self) -> None:
         """Abandon the rest of the answer, like a run that is stopped."""
@@ -108,8 +107,8 @@ class ModelAnswer:
         how = "a camera path" if self._control == "camera" else self._control
         width, height = request.frame_size
         return (
-            f"{frames_in_words(request.horizon)} of {width}x{height} "
-            f"after {frames_in_words(len(request.context))} of context, "
+            f"{counted(request.horizon, 'frame')} of {width}x{height} "
+            f"after {counted(len(request.context), 'frame')} of context, "
             f"driven by {how}, seed {request.seed}"
         )
 
@@ -117,7 +116,7 @@ class ModelAnswer:
         """A generator, so that what `rollout` does before its first chunk is timed and caught as well."""
         chunks: Any = model.rollout(self.request)
         if chunks is None:
-            raise SubjectError("rollout returned None; yield chunks of frames, or return a list of them")
+            raise ModelError("rollout returned None; yield chunks of frames, or return a list of them")
         yield from chunks
 
 
@@ -125,9 +124,6 @@ class Trial:
     """A model and its answers, in one process, for one check after another.
 
     Args:
-        model: The model.
-        suite: Name of the suite in whose form it is asked.
-        questions: The questions of that suite.
         deadline_s: Seconds without a chunk after which the model has failed, for models that cannot be stopped from
             outside.
     """
@@ -166,7 +162,7 @@ class Trial:
         plain = {"start": self.start, "context": CONTEXT, "horizon": HORIZON, "seed": SEED}
         alter = changed.pop("alter", None)
         request = self.questions.question(self.spec, **{**plain, **changed})
-        return fitted(request if alter is None else alter(request), self.spec)
+        return visible(fitted(request if alter is None else alter(request), self.spec), self.spec)
 
     def begin_answer(self, *, keep: bool = True, **question: Any) -> ModelAnswer:
         """Begin a question (see `question`). The caller takes the chunks."""
@@ -187,7 +183,7 @@ class Trial:
         """The answer to the plain question. It is asked once, as the first question to the model in this process."""
         plain = self._once("plain")
         if plain.error is not None or not plain.copies:
-            raise SubjectError(f"It {plain.error}." if plain.error else "It gave no frame at all.")
+            raise ModelError(f"It {plain.error}." if plain.error else "It gave no frame at all.")
         return plain
 
     def long(self) -> ModelAnswer:
@@ -211,7 +207,7 @@ class Trial:
     def _heard(self, done: int, total: int) -> None:
         waited, self._alive = time.monotonic() - self._alive, time.monotonic()
         if total and self._deadline_s is not None and waited > self._deadline_s:
-            raise SubjectError(f"it gave nothing for {waited:.0f} s, and {self._deadline_s:g} s are allowed")
+            raise ModelError(f"it gave nothing for {waited:.0f} s, and {self._deadline_s:g} s are allowed")
         self._report(done, total)
 
 
@@ -219,6 +215,64 @@ def trial_questions() -> dict[str, TrialQuestions]:
     """Questions of every suite that has some without a data set, by its name."""
     offered = {entry.name: entry.load().trial_questions() for entry in suites}
     return {name: questions for name, questions in offered.items() if questions is not None}
+
+
+def model_facts(model: WorldModel, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts of `ModelReport` about a model, as JSON values: spec, identity, suites that skip it, and GPUs."""
+    try:
+        gpus = Needs.of(model).gpus
+    except UsageError:  # `spec` reports it
+        gpus = 0.0
+    facts = {"spec": model.spec.told, "identity": identity, "unfit": unfit_suites(model), "gpus": gpus}
+    return dict(json.loads(json.dumps(facts, default=repr)))
+
+
+def unfit_suites(model: WorldModel) -> dict[str, str]:
+    """Why a suite skips a model, by suite."""
+    found = {}
+    for name, questions in trial_questions().items():
+        try:
+            Trial(model, name, questions).question()
+        except NotApplicableError as error:
+            found[name] = str(error)
+    return found
+
+
+class ModelSpeed(NamedTuple):
+    """How fast a model answers.
+
+    Attributes:
+        frame_s: Seconds per generated frame.
+        question_s: Further seconds per request.
+    """
+
+    frame_s: float
+    question_s: float
+
+
+TIMED_S = 20.0
+"""Seconds that the longer of the two timed rollouts may take."""
+
+
+def speeds_of(trial: Trial, sizes: Sequence[tuple[int, int]]) -> dict[str, ModelSpeed]:
+    """Speed by frame size, from a short and a long rollout at each."""
+    own = trial.spec.frame_size
+    found = {}
+    most = min(trial.longest_horizon, (last_length(trial.spec.lengths, trial.longest_horizon) or 2) - 1)
+    for size in dict.fromkeys([own] if own else sizes):
+        asked = trial.ask(horizon=2, size=size, keep=False)  # some models compile for every size
+        asked = trial.ask(horizon=2, size=size, keep=False)
+        told = asked.speed.plain() or {"seconds": 0.0}
+        frames = max(1, asked.count)
+        horizon = max(frames + 2, int(TIMED_S * frames / max(told["seconds"], 1e-6)))
+        long = trial.ask(horizon=min(most, horizon), size=size, keep=False)
+        more = long.speed.plain() or told
+        if long.count > frames:
+            frame_s = max(0.0, more["seconds"] - told["seconds"]) / (long.count - frames)
+        else:  # it makes so many frames whatever it is asked
+            frame_s = more["seconds"] / frames
+        found["{}x{}".format(*size)] = ModelSpeed(frame_s, max(0.0, told["seconds"] - frames * frame_s))
+    return found
 
 
 def frames_of(chunks: Iterable[Any]) -> list[NDArray[Any]]:
@@ -231,9 +285,7 @@ def array_of(chunk: Any) -> NDArray[Any] | None:
     """A chunk as a numeric array.
 
     Returns:
-        The array. Zeros of the same shape where the chunk has a shape but cannot be read, such as a tensor on a GPU.
-        None
-        where it cannot be an array.
+        The array; zeros of its shape if it cannot be read, such as a tensor on a GPU; None if it is no array.
     """
     try:
         array = np.asarray(chunk)
@@ -241,11 +293,6 @@ def array_of(chunk: Any) -> NDArray[Any] | None:
         shape = getattr(chunk, "shape", None)
         return None if shape is None else np.broadcast_to(np.uint8(0), tuple(shape))
     return array if array.dtype.kind in "biuf" else None
-
-
-def frames_in_words(frames: int) -> str:
-    """A number of frames in words."""
-    return "1 frame" if frames == 1 else f"{frames} frames"
 
 
 def _frames_in(chunk: Any) -> int:
@@ -259,13 +306,12 @@ def _contents(request: RolloutRequest) -> dict[str, NDArray[Any]]:
     context = request.context
     parts: dict[str, NDArray[Any]] = {
         "the context frames": context.clip.to_array(),
-        "the context poses": context.poses.copy(),
         "the context actions": context.actions.values.copy(),
     }
     if request.actions is not None:
         parts["the future actions"] = request.actions.values.copy()
     if request.poses is not None:
-        parts["the future poses"] = request.poses.copy()
+        parts["the context poses"], parts["the future poses"] = context.path.copy(), request.poses.copy()
     return parts
 
 
@@ -273,20 +319,11 @@ def _place(error: BaseException) -> str:
     """Place in the model's own code where an error was raised. Empty when it is not known."""
     notes = _PLACE.findall("\n".join(getattr(error, "__notes__", ())))  # by a model's own process
     lines = notes or [(each.filename, each.lineno, each.name) for each in traceback.extract_tb(error.__traceback__)]
-    own = [(Path(file), line, function) for file, line, function in lines if not _is_library(Path(file))]
-    if not own:
-        return ""
-    file, line, function = own[-1]
-    return f"; {file.name}, line {line}, in {function}"
-
-
-def _is_library(file: Path) -> bool:
-    return file.is_relative_to(_OURS) or file.name == "worldgauge_serve.py" or "site-packages" in file.parts
-
-
-def _all_empty(copies: list[NDArray[Any] | None]) -> bool:
-    """Whether so many chunks were empty that no frame is expected."""
-    return len(copies) == _MAX_EMPTY and all(copy is not None and copy.size == 0 for copy in copies)
+    for name, line, function in reversed(lines):
+        file = Path(name)
+        if not (file.is_relative_to(_OURS) or file.name == "worldgauge_serve.py" or "site-packages" in file.parts):
+            return f"; {file.name}, line {line}, in {function}"
+    return ""
 
 
 ROUNDING = 2
@@ -298,8 +335,6 @@ class CheckFinding:
     """One problem of a model.
 
     Attributes:
-        explanation: What the model gave.
-        advice: What to do.
         grave: Whether a promise is broken; otherwise it is a warning.
     """
 
@@ -309,13 +344,10 @@ class CheckFinding:
 
 
 @dataclass(frozen=True)
-class Check:
+class ModelCheck:
     """One check of a model.
 
     Attributes:
-        name: Name of the check.
-        question: What it checks, in plain words.
-        find: Runs the check and yields its findings.
         after: Checks that must succeed first. This one is not run where one of them is violated or was not run.
         grave: Whether a model that crashes or hangs in it has broken a promise.
     """
@@ -329,9 +361,9 @@ class Check:
 
 def check(
     question: str, *, after: tuple[str, ...] = ("answers",), grave: bool = True
-) -> Callable[[Callable[[Trial], Iterator[CheckFinding]]], Check]:
+) -> Callable[[Callable[[Trial], Iterator[CheckFinding]]], ModelCheck]:
     """Decorator that makes a check from a function."""
-    return lambda find: Check(find.__name__.replace("_", "-"), question, find, after, grave)
+    return lambda find: ModelCheck(find.__name__.replace("_", "-"), question, find, after, grave)
 
 
 def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
@@ -344,7 +376,7 @@ def complaints(asked: ModelAnswer, advice: str) -> Iterator[CheckFinding]:
     for found, times in Counter(frame.shape for frame in asked.frames).items():
         if found != (height, width, 3):
             yield CheckFinding(
-                f"Asked for frames ({height}, {width}, 3), it gave {frames_in_words(times)} of shape {found}.", advice
+                f"Asked for frames ({height}, {width}, 3), it gave {counted(times, 'frame')} of shape {found}.", advice
             )
 
 
@@ -354,23 +386,19 @@ def miscounted(asked: ModelAnswer, advice: str | None = None) -> Iterator[CheckF
     if asked.count < wanted:
         ended = "stopped after" if asked.count else "gave nothing, not one of"
         yield CheckFinding(
-            f"Asked for {frames_in_words(wanted)}, it {ended} {frames_in_words(asked.count or wanted)}.",
+            f"Asked for {counted(wanted, 'frame')}, it {ended} {counted(asked.count or wanted, 'frame')}.",
             advice or "Go on until request.horizon frames are made; it is the number of steps of the future.",
         )
     elif asked.count > wanted or asked.went_on:
         more = f"gave {asked.count}" if asked.count > wanted else "went on after them"
         yield CheckFinding(
-            f"Asked for {frames_in_words(wanted)}, it {more}.",
+            f"Asked for {counted(wanted, 'frame')}, it {more}.",
             advice or "Stop at request.horizon frames: cut the last chunk to chunk[: request.horizon - done].",
         )
 
 
 def changed(first: ModelAnswer, again: ModelAnswer, when: str, *, grave: bool = True) -> Iterator[CheckFinding]:
-    """Find differences between two answers to the same question. Those within ROUNDING do not count.
-
-    Args:
-        again: The second one.
-    """
+    """Find differences between two answers to the same question. Those within ROUNDING do not count."""
     advice = "Keep no state between calls of rollout: make caches, generators and hidden states inside it each time."
     if again.error is not None:
         yield CheckFinding(f"{when}, the same question {again.error}.", advice, grave)
@@ -382,7 +410,6 @@ class Difference(NamedTuple):
     """Difference between two answers.
 
     Attributes:
-        words: The difference in words.
         small: Whether it is no more than ROUNDING.
     """
 
@@ -391,13 +418,9 @@ class Difference(NamedTuple):
 
 
 def difference(first: Sequence[NDArray[Any]], again: Sequence[NDArray[Any]]) -> Difference | None:
-    """Compare the frames of two answers.
-
-    Args:
-        again: Frames of the second answer.
-    """
+    """Compare the frames of two answers."""
     if len(first) != len(again):
-        return Difference(f"it gave {frames_in_words(len(again))} instead of {len(first)}", False)
+        return Difference(f"it gave {counted(len(again), 'frame')} instead of {len(first)}", False)
     worst, differing = 0.0, []
     for at, (one, two) in enumerate(zip(first, again, strict=True)):
         if one.shape != two.shape or one.dtype != two.dtype:
@@ -408,5 +431,5 @@ def difference(first: Sequence[NDArray[Any]], again: Sequence[NDArray[Any]]) -> 
     if not differing:
         return None
     rounding = ROUNDING / 255 if first[0].dtype.kind == "f" else ROUNDING
-    words = f"{len(differing)} of {frames_in_words(len(first))} differed (first: {differing[0]}), by up to {worst:.3g}"
+    words = f"{len(differing)} of {counted(len(first), 'frame')} differed (first: {differing[0]}), by up to {worst:.3g}"
     return Difference(words, worst <= rounding)

@@ -5,6 +5,8 @@ asked = write_questions("mind", data=Path("data"), out=Path("questions"))
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,14 +21,15 @@ from worldgauge.core.errors import DataError, NotApplicableError, RunError, Usag
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Frames, write_png
 from worldgauge.core.io import atomic_folder, dumps, read_json_object
-from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel, fitted
+from worldgauge.core.model import Blinding, ModelSpec, RolloutRequest, WorldModel, fitted
 from worldgauge.core.video import Writer
+from worldgauge.engine.model_entries import find_served, resolve_model
+from worldgauge.engine.model_run import LocalTaskContext
 from worldgauge.engine.open_suite import list_tasks, open_suite, suite_name
-from worldgauge.engine.resume import subject_identity, task_key, task_seed
+from worldgauge.engine.resume import model_identity, task_key, task_seed
+from worldgauge.engine.sealed import Seal
 from worldgauge.engine.store import atomic_write
-from worldgauge.engine.subject_run import LocalTaskContext
-from worldgauge.engine.subjects import find_served, resolve_subject
-from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.base import ActedSuite, Suite, suites
 from worldgauge.engine.suite.contract import Task
 from worldgauge.version import __version__
 from worldgauge_serve import KEYS, key_rows, mouse_deltas
@@ -37,7 +40,7 @@ TABLE = "questions.parquet"
 QUESTION = "question.json"
 """In the folder of a task, beside START and CONTEXT; written last."""
 START, CONTEXT = "start.png", "context.mp4"
-POSES = "camera-to-world, metres; camera: x right, y down, z forward; world: z up"
+POSES = "camera-to-world, metres; camera: x right, y down, z forward; world: z up, from the last context camera on"
 CONTROLS: tuple[Control, ...] = ("camera", "actions", "text")
 TURNS = ("right", "down")
 
@@ -49,10 +52,6 @@ class QuestionSet:
     """Questions that were written.
 
     Attributes:
-        folder: Their folder.
-        questions: Ids of the tasks that are asked.
-        skipped: Why the others are not, by id.
-        table: One Parquet file of all questions. None without the extra `analysis`.
         scored_with: Options that `score --videos` needs for the answers of the model whose form the questions have.
     """
 
@@ -70,64 +69,84 @@ def write_questions(
     out: Path | str,
     model: str | WorldModel | None = None,
     settings: Mapping[str, Any] | None = None,
-    limit: int | None = None,
+    limit: int | str | None = None,
     seed: int = 0,
+    sealed: Seal | None = None,
     progress: Watcher | None = None,
 ) -> QuestionSet:
-    """Write what a suite asks, a folder a task. What is there already is kept."""
+    """Write what a suite asks, a folder a task. What is there already is kept.
+
+    Questions of a sealed set hold what a model receives, and no more: their names and seeds follow from the secret.
+    """
     opened, folder = open_suite(suite_name(suite), settings or {}), Path(out)
-    _refuse_dialogue(opened)
-    spec = ModelSpec("questions") if model is None else _spec_of(model)
-    identity = subject_identity(spec, "questions")
+    if opened.answerer_kind == "agent":
+        raise UsageError(f"suite '{opened.name}' asks agents, in words: there is nothing to imagine; see docs/chat.md")
+    if isinstance(opened, ActedSuite):
+        raise UsageError(
+            f"suite '{opened.name}' asks as it goes: what it asks depends on the answers before; "
+            "serve the model instead (docs/adding.md)"
+        )
+    spec = ModelSpec("questions")
+    if model is not None:
+        resolved = resolve_model(model)
+        spec = cast("WorldModel", resolved.model).spec
+        if isinstance(model, str) and (served := find_served(resolved.model)) is not None:
+            served.close()
+    identity = model_identity(spec, "questions")
     about = {
-        "format": FORMAT,
-        "version": VERSION,
-        "worldgauge": __version__,
-        "suite": opened.name,
-        "settings": dict(opened.settings),
-        "model": identity,
-        "seed": seed,
+        **{"format": FORMAT, "version": VERSION, "worldgauge": __version__, "suite": opened.name},
+        **{"settings": dict(opened.settings), "model": identity, "seed": seed},
     }
+    names = Blinding()
+    if sealed is not None:
+        if model is not None or limit is not None:
+            raise UsageError("--for and --limit do not go with --sealed: every model gets the same questions")
+        sealed.check_data(Path(data))
+        names, about = sealed.names, {**about, "seed": 0, "sealed": sealed.commitment}
     _claim(folder, about)
     tasks = list_tasks(opened, Path(data), limit)
     skipped: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for done, task in enumerate(tasks):
         if progress is not None:
-            progress(task.id, done, len(tasks))
+            progress(names.name(task.id), done, len(tasks))
         try:
+            if sealed is not None:
+                digests[names.name(task.id)] = _write_sealed(opened, task, spec, names, folder)
+                continue
             _write(opened, task, spec, seed, folder, task_key(opened, task, identity, seed), any_form=model is None)
         except NotApplicableError as error:
-            skipped[task.id] = str(error)
+            skipped[names.name(task.id)] = str(error)
     if progress is not None:
         progress("", len(tasks), len(tasks))
-    asked = tuple(task.id for task in tasks if task.id not in skipped)
+    asked = tuple(name for task in tasks if (name := names.name(task.id)) not in skipped)
+    if sealed is not None:  # the order of tasks is no part of a question
+        asked, skipped = tuple(sorted(asked)), dict.fromkeys(sorted(skipped), "not asked")
+        about["digests"] = {name: digests[name] for name in asked}
     atomic_write(folder / ABOUT, dumps({**about, "questions": list(asked), "skipped": skipped}, indent=2) + "\n")
     own_rate = () if spec.fps is None else ("--video-fps", f"{spec.fps:g}")
     longer = () if spec.lengths is None else ("--video-longer", "cut")
     return QuestionSet(folder, asked, skipped, _write_table(folder, asked), (*own_rate, *longer))
 
 
+def answered_by_videos(data: str | os.PathLike[str]) -> list[str]:
+    """Suites whose data are in a folder or a benchmark set, and whose tasks finished videos can answer."""
+    names = [
+        name
+        for name in suites.names()
+        if suites.get(name).answerer_kind == "model"
+        and not issubclass(suites.get(name), ActedSuite)
+        and suites.get(name).demo_set() is not None
+    ]
+    there = [name for name in names if (Path(data) / name).is_dir()] if Path(data).is_dir() else names
+    if not there:
+        raise UsageError(f"{data}: holds no folder of a suite ({', '.join(names)}); name the suite of these data")
+    return there
+
+
 def read_question(folder: Path, task: str) -> dict[str, Any]:
     """Read the question of a task."""
     return read_json_object(folder / task / QUESTION)
-
-
-def _refuse_dialogue(suite: Suite) -> None:
-    if suite.subject_kind == "agent":
-        raise UsageError(f"suite '{suite.name}' asks agents, in words: there is nothing to imagine; see docs/chat.md")
-    if not suite.takes_videos:
-        raise UsageError(
-            f"suite '{suite.name}' asks as it goes: what it asks depends on the answers before; "
-            "serve the model instead (docs/adding.md)"
-        )
-
-
-def _spec_of(model: str | WorldModel) -> ModelSpec:
-    subject = resolve_subject(model)
-    spec = cast("WorldModel", subject.model).spec
-    if isinstance(model, str) and (served := find_served(subject.model)) is not None:
-        served.close()
-    return spec
 
 
 def _claim(folder: Path, about: Mapping[str, Any]) -> None:
@@ -156,14 +175,33 @@ def _write(suite: Suite, task: Task, spec: ModelSpec, seed: int, folder: Path, k
         return
     judged = _any_form(suite, task, spec, seed) if any_form else _request(suite, task, spec, seed)
     request = judged if any_form else fitted(judged, spec)
+    facts = {"suite": suite.name, "task": task.id, "key": key, **_facts(request, judged.horizon)}
+    _write_request(request, place, facts)
+
+
+def _write_sealed(suite: Suite, task: Task, spec: ModelSpec, names: Blinding, folder: Path) -> str:
+    """Write the question of a sealed set; returns a digest of what it shows and asks."""
+    if task.skip is not None:
+        raise NotApplicableError(task.skip)
+    request = _any_form(suite, task, spec, 0)
+    request = replace(names.request(request), task=names.name(task.id))
+    facts = {"suite": suite.name, "task": request.task, **_facts(request, request.horizon)}
+    _write_request(request, folder / request.task, facts)
+    digest = hashlib.sha256(dumps(facts).encode())
+    for frame in request.context.clip:
+        digest.update(frame.tobytes())
+    return digest.hexdigest()
+
+
+def _write_request(request: RolloutRequest, place: Path, facts: Mapping[str, Any]) -> None:
     with atomic_folder(place) as new:
         clip = request.context.clip
         write_png(new / START, clip[len(clip) - 1])
         with Writer(new / CONTEXT, fps=clip.fps, kind="lossless") as video:
             for frame in clip:
                 video.write(frame)
-        facts = {"format": FORMAT, "version": VERSION, "suite": suite.name, "task": task.id, "key": key}
-        (new / QUESTION).write_text(dumps({**facts, **_facts(request, judged.horizon)}) + "\n", encoding="utf-8")
+        held = {"format": FORMAT, "version": VERSION, **facts}
+        (new / QUESTION).write_text(dumps(held) + "\n", encoding="utf-8")
 
 
 def _any_form(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutRequest:
@@ -178,12 +216,13 @@ def _request(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutReq
     """What the suite asks a model of this form, of as many frames as it judges."""
     asked = _Asked(replace(spec, lengths=None, context_lengths=None))
     with TemporaryDirectory() as scratch:
-        context = LocalTaskContext(Path(scratch), task_seed(seed, task.id), lambda done, total: None)
+        own = Blinding("questions", seed)  # seeds as in a run; the name of the video needs the id
+        context = LocalTaskContext(Path(scratch), task_seed(seed, task.id), lambda done, total: None, blinding=own)
         with suppress(_NotedError):
             suite.perform(task, asked, context)
     if asked.request is None:
         raise NotApplicableError("nothing is asked of a model")
-    return asked.request
+    return replace(asked.request, task=task.id)
 
 
 class _NotedError(NotApplicableError):
@@ -213,9 +252,7 @@ def _facts(request: RolloutRequest, judged: int) -> dict[str, Any]:
         "fps": context.clip.fps,
         "width": width,
         "height": height,
-        "seed": request.seed,
-        "caption": request.caption,
-        "text": request.text,
+        **{name: getattr(request, name) for name in ("seed", "caption", "text")},
         "prompts": None if request.prompts is None else [prompt._asdict() for prompt in request.prompts],
         "start": START,
         "context": {"video": CONTEXT, "frames": len(context)},
@@ -225,18 +262,14 @@ def _facts(request: RolloutRequest, judged: int) -> dict[str, Any]:
         "keys": None if request.actions is None else _key_facts(request.actions),
         "poses": None
         if request.poses is None
-        else {"convention": POSES, "context": _rows(context.poses), "rows": _rows(request.poses)},
+        else {"convention": POSES, "context": _rows(context.path), "rows": _rows(request.poses)},
     }
 
 
 def _action_facts(actions: Actions, before: Actions) -> dict[str, Any]:
     axes = [{"name": axis.name, "kind": axis.kind, "motion": axis.motion._asdict()} for axis in actions.space.axes]
-    return {
-        "space": actions.space.name,
-        "axes": axes,
-        "context": _rows(before.values),
-        "rows": _rows(actions.values),
-    }
+    rows = {"context": _rows(before.values), "rows": _rows(actions.values)}
+    return {"space": actions.space.name, "axes": axes, **rows}
 
 
 def _key_facts(actions: Actions) -> dict[str, Any] | None:

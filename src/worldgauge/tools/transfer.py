@@ -14,8 +14,9 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from worldgauge.core.errors import DataError, MissingExtraError
 from worldgauge.core.io import check_inside, digest_of, digest_of_file, dumps, parse_json, write_file
@@ -36,14 +37,10 @@ _LOOSE = re.compile(r"videos/[0-9a-f]{64}(\.[A-Za-z0-9]{1,8})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """A file of the data set.
 
     Attributes:
-        path: Its path in the data set.
-        sha256: Its digest.
-        bytes: Its size.
         place: Name of the Parquet file that holds it, or of its own file, at the address.
     """
 
@@ -53,15 +50,8 @@ class Held:
     place: str
 
 
-@dataclass(frozen=True)
-class Part:
-    """A Parquet file.
-
-    Attributes:
-        name: Its name at the address.
-        sha256: Its digest.
-        bytes: Its size.
-    """
+class TransferPart(NamedTuple):
+    """A Parquet file."""
 
     name: str
     sha256: str
@@ -70,15 +60,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Index:
-    """All that lies at an address.
-
-    Attributes:
-        files: The files of the data set, sorted by path.
-        parts: The Parquet files.
-    """
+    """All that lies at an address."""
 
     files: tuple[Held, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[TransferPart, ...]
 
     @property
     def root(self) -> str:
@@ -91,8 +76,8 @@ class Index:
             "format": FORMAT,
             "version": VERSION,
             "root": self.root,
-            "parts": [[one.name, one.sha256, one.bytes] for one in self.parts],
-            "files": [[one.path, one.sha256, one.bytes, one.place] for one in self.files],
+            "parts": self.parts,
+            "files": self.files,
         }
         return (dumps(content, indent=1) + "\n").encode()
 
@@ -105,7 +90,7 @@ def read_index(data: bytes, where: str) -> Index:
     if content.get("version") != VERSION:
         raise DataError(f"{where}: of version {content.get('version')}, known is {VERSION}; update worldgauge")
     try:
-        parts = tuple(Part(*_typed(row, (str, str, int))) for row in content["parts"])
+        parts = tuple(TransferPart(*_typed(row, (str, str, int))) for row in content["parts"])
         files = tuple(Held(*_typed(row, (str, str, int, str))) for row in content["files"])
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{where}: a row is damaged ({error}); push the data set again") from error
@@ -131,7 +116,7 @@ def _typed(row: Any, kinds: tuple[type, ...]) -> list[Any]:
     return row
 
 
-def _faults(parts: tuple[Part, ...], files: tuple[Held, ...]) -> Iterator[str]:
+def _faults(parts: tuple[TransferPart, ...], files: tuple[Held, ...]) -> Iterator[str]:
     known = {one.name for one in parts}
     for part in parts:
         if not (_PART.fullmatch(part.name) and _DIGEST.fullmatch(part.sha256) and 0 <= part.bytes <= MAX_PART_BYTES):
@@ -179,14 +164,14 @@ def push(
     groups = list(_groups([one for one in found if one not in apart]))
     total, sent = len(groups) + len(loose), 0
     files: list[Held] = []
-    parts: list[Part] = []
+    parts: list[TransferPart] = []
     place = _Place(remote, check)
     with tempfile.TemporaryDirectory(prefix="worldgauge-push-") as scratch:
         for number, group in enumerate(groups):
             made = Path(scratch) / "part.parquet"
             digests = _write_part(group, made)
             digest = digest_of_file(made)
-            part = Part(f"data/part-{number:05d}-{digest[:16]}.parquet", digest, made.stat().st_size)
+            part = TransferPart(f"data/part-{number:05d}-{digest[:16]}.parquet", digest, made.stat().st_size)
             progress(part.name, number, total)
             sent += place.send({part.name: (made, digest)})
             parts.append(part)
@@ -203,14 +188,13 @@ def push(
         sent += place.send(named)
     for name in (CARD, LICENCE):
         if (root / name).is_file():
-            remote.write(name, (root / name).read_bytes())
+            remote.send({name: (root / name).read_bytes()})
     index = Index(tuple(sorted(files, key=lambda one: one.path)), tuple(parts))
-    remote.write(INDEX, index.to_bytes())
+    remote.send({INDEX: index.to_bytes()})
     return Moved(remote.address, len(files), sum(one.bytes for one in files), sent, index.root)
 
 
-@dataclass(frozen=True)
-class _Small:
+class _Small(NamedTuple):
     name: str
     path: Path
     bytes: int
@@ -233,11 +217,8 @@ class _Place:
         return len(lacking)
 
     def _has(self, name: str, path: Path, digest: str) -> bool:
-        if name in self._sound:
-            return True
-        if self._there.get(name) != path.stat().st_size:
-            return False
-        return not self._check or self._remote.digest(name) == digest
+        is_there = self._there.get(name) == path.stat().st_size
+        return name in self._sound or (is_there and (not self._check or self._remote.digest(name) == digest))
 
 
 def _groups(found: Sequence[_Small]) -> Iterator[list[_Small]]:
@@ -258,14 +239,13 @@ def _write_part(group: Sequence[_Small], path: Path) -> list[str]:
     import pyarrow.parquet
 
     digests = [digest_of_file(one.path) for one in group]
-    table = pyarrow.table(
-        {
-            "path": pyarrow.array([one.name for one in group], pyarrow.string()),
-            "sha256": pyarrow.array(digests, pyarrow.string()),
-            "bytes": pyarrow.array([one.bytes for one in group], pyarrow.int64()),
-            "content": pyarrow.array([one.path.read_bytes() for one in group], pyarrow.large_binary()),
-        }
-    )
+    columns = {
+        "path": ([one.name for one in group], pyarrow.string()),
+        "sha256": (digests, pyarrow.string()),
+        "bytes": ([one.bytes for one in group], pyarrow.int64()),
+        "content": ([one.path.read_bytes() for one in group], pyarrow.large_binary()),
+    }
+    table = pyarrow.table({name: pyarrow.array(*column) for name, column in columns.items()})
     pyarrow.parquet.write_table(table, path)
     return digests
 
@@ -302,7 +282,11 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
     index = read_index(content, where)
     for one in index.files:
         check_inside(out / one.path, out)
-    lacking = [one for one in index.files if not _is_here(out / one.path, one)]
+    lacking = []
+    for one in index.files:
+        here = out / one.path
+        if not (here.is_file() and here.stat().st_size == one.bytes and digest_of_file(here) == one.sha256):
+            lacking.append(one)
     by_place: dict[str, list[Held]] = {}
     for one in lacking:
         by_place.setdefault(one.place, []).append(one)
@@ -312,22 +296,26 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
     sent = 0
     for done, (place, wanted) in enumerate(by_place.items()):
         progress(place, done, len(by_place))
-        part = parts.get(place) or Part(place, wanted[0].sha256, wanted[0].bytes)
+        part = parts.get(place) or TransferPart(place, wanted[0].sha256, wanted[0].bytes)
         brought, travelled = _bring(remote, part, scratch)
         sent += travelled
         if place in parts:
-            most = sum(one.bytes for one in index.files if one.place == place)
-            count = sum(one.place == place for one in index.files)
-            _unpack(brought, wanted, out, f"{remote.address}/{place}", most, count)
+            sizes = [one.bytes for one in index.files if one.place == place]
+            _unpack(brought, wanted, out, f"{remote.address}/{place}", sum(sizes), len(sizes))
             brought.unlink()
         else:
-            _place(brought, [out / one.path for one in wanted])
+            paths = [out / one.path for one in wanted]
+            for path in paths:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            for path in paths[:-1]:
+                with open(brought, "rb") as file:
+                    write_file(path, iter(partial(file.read, 1 << 20), b""))
+            os.replace(brought, paths[-1])
     shutil.rmtree(scratch, ignore_errors=True)
-    size = sum(one.bytes for one in index.files)
-    return Moved(str(out), len(index.files), size, sent, index.root)
+    return Moved(str(out), len(index.files), sum(one.bytes for one in index.files), sent, index.root)
 
 
-def _check_room(out: Path, lacking: Sequence[Held], parts: Sequence[Part], scratch: Path) -> None:
+def _check_room(out: Path, lacking: Sequence[Held], parts: Sequence[TransferPart], scratch: Path) -> None:
     """Refuse a pull that the disk has no room for, before a byte has travelled."""
     wanted = {one.place for one in lacking}
     largest = max((part.bytes for part in parts if part.name in wanted), default=0)
@@ -346,11 +334,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
-def _is_here(path: Path, one: Held) -> bool:
-    return path.is_file() and path.stat().st_size == one.bytes and digest_of_file(path) == one.sha256
-
-
-def _bring(remote: Remote, part: Part, scratch: Path) -> tuple[Path, bool]:
+def _bring(remote: Remote, part: TransferPart, scratch: Path) -> tuple[Path, bool]:
     """A file of the place, whole and checked, in the scratch folder; and whether any of it had to travel."""
     target = scratch / part.name.replace("/", "-")
     travels = not (target.exists() and target.stat().st_size == part.bytes)
@@ -360,16 +344,6 @@ def _bring(remote: Remote, part: Part, scratch: Path) -> tuple[Path, bool]:
         target.unlink()
         raise DataError(f"{remote.address}/{part.name}: not what the index says; push the data set again, with --check")
     return target, travels
-
-
-def _place(brought: Path, paths: Sequence[Path]) -> None:
-    """Put a file under all the paths that have its content; the last one takes the file itself."""
-    for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    for path in paths[:-1]:
-        with open(brought, "rb") as file:
-            write_file(path, iter(lambda: file.read(1 << 20), b""))
-    os.replace(brought, paths[-1])
 
 
 def _unpack(part: Path, wanted: Sequence[Held], out: Path, where: str, most: int, count: int) -> None:

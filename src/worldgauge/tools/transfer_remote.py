@@ -76,11 +76,7 @@ class Moved:
     """What `push` or `pull` has done.
 
     Attributes:
-        place: The address, or the folder.
-        files: Number of files of the data set.
-        bytes: Their size.
         sent: Number of files, of the place's own, that travelled now; the rest was there.
-        root: Digest of all contents.
     """
 
     place: str
@@ -91,15 +87,7 @@ class Moved:
 
 
 class Remote:
-    """A folder at an address.
-
-    Args:
-        address: A path, or an address such as s3://bucket/folder, memory://name or hf://datasets/ORG/NAME.
-
-    Raises:
-        MissingExtraError: fsspec is not installed.
-        UsageError: The address is of no known kind, holds a password, or its package is not installed.
-    """
+    """A folder at an address."""
 
     def __init__(self, address: str) -> None:
         try:
@@ -137,31 +125,22 @@ class Remote:
 
         return self._again(folder, ask)
 
-    def send(self, sources: Mapping[str, Path]) -> None:
-        """Copy files to the place."""
+    def send(self, sources: Mapping[str, Path | bytes]) -> None:
+        """Copy files, or contents, to the place."""
         if self._is_hub:
-            self._commit(sources)
+            by_path = {self._path(name): content for name, content in sources.items()}
+            self._again(next(iter(sources)), lambda: commit(self._files, by_path))
             return
         for name, source in sources.items():
 
-            def put(path: str = self._path(name), source: Path = source) -> None:
+            def put(path: str = self._path(name), source: Path | bytes = source) -> None:
                 self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
-                self._files.put_file(str(source), path)
+                if isinstance(source, bytes):
+                    self._files.pipe_file(path, source)
+                else:
+                    self._files.put_file(str(source), path)
 
             self._again(name, put)
-
-    def write(self, name: str, data: bytes) -> None:
-        """Write a small file."""
-        if self._is_hub:
-            self._commit({name: data})
-            return
-
-        def put() -> None:
-            path = self._path(name)
-            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
-            self._files.pipe_file(path, data)
-
-        self._again(name, put)
 
     def read(self, name: str, limit: int) -> bytes:
         """Read a small file."""
@@ -208,10 +187,6 @@ class Remote:
     @property
     def _is_hub(self) -> bool:
         return counts_commits(self._files, self._base)
-
-    def _commit(self, contents: Mapping[str, Path | bytes]) -> None:
-        by_path = {self._path(name): content for name, content in contents.items()}
-        self._again(next(iter(contents)), lambda: commit(self._files, by_path))
 
     def _path(self, name: str) -> str:
         return f"{self._base.rstrip('/')}/{name}"

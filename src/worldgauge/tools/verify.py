@@ -1,6 +1,9 @@
-"""Verify a bundle: is it what its root names, does it agree with itself, and do its scores come out again?
+"""Verify a bundle: is it what its root names, does it agree with itself, and are its scores reproduced?
 
 verify(Path("mind-my-model.zip"), data=Path("data/mind"))
+
+Whole videos reproduce a score exactly. A small video (film) reproduces it within the tolerance of TOLERANCE. The
+verifier draws tasks after the root is published, and the author answers with their whole videos.
 """
 
 from __future__ import annotations
@@ -8,23 +11,33 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from worldgauge.core.errors import DataError, RunError, UsageError, WorldgaugeError
-from worldgauge.core.io import loads, parse_json
+from worldgauge.core.io import loads, parse_json, read_json_object
+from worldgauge.core.model import PRIVILEGED
+from worldgauge.core.video import Clip, Writer, resize
 from worldgauge.engine.collection import counted
-from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.model_entries import is_built_in
+from worldgauge.engine.model_run import LocalTaskContext, perform_and_score
+from worldgauge.engine.open_suite import list_arms, open_suite, tasks_of_run
 from worldgauge.engine.result import read_current_lines
 from worldgauge.engine.resume import RunKeys, metric_versions, task_seed
 from worldgauge.engine.run_manifest import data_fingerprint
+from worldgauge.engine.sealed import Seal
 from worldgauge.engine.sets import data_notes, digits_of, known_tasks, named_sets
 from worldgauge.engine.store import (
+    FORMER_KEY,
     SCORES_END,
     DamagedLineError,
     RunFolder,
@@ -35,15 +48,34 @@ from worldgauge.engine.store import (
     record_entry,
     score_from_json,
 )
-from worldgauge.engine.subject_run import LocalTaskContext, perform_and_score
 from worldgauge.engine.suite.base import Suite
-from worldgauge.engine.suite.contract import Score, Task, mean_of_known
+from worldgauge.engine.suite.contract import Score, Task
+from worldgauge.engine.suite.decoy import arm_of
 from worldgauge.engine.suite.scores import DIGEST, SETTING
-from worldgauge.tools.bundle import ABOUT, MAX_DEFLATED_BYTES, VIDEO, About, Archive, ContentsError, tasks_kept_whole
+from worldgauge.models.videos import Videos
+from worldgauge.tools.bundle import (
+    ABOUT,
+    FILM_KIND,
+    FILM_SIZE,
+    FILMS,
+    MAX_DEFLATED_BYTES,
+    QUESTIONS,
+    RECORDS,
+    VIDEO,
+    VIDEOS,
+    About,
+    Archive,
+    ContentsError,
+    film_name,
+    film_of,
+)
+from worldgauge.tools.data_sets import find_data
+from worldgauge.tools.questions import write_questions
+from worldgauge.tools.score_tolerance import Number, Rescored, agrees, numbers_of, tolerances
 
-RECORDS, RECORD, SCORES = "records", "record.json", "scores.json"
-_PLAIN = re.compile(r"[A-Za-z0-9_.,?=&+ -]{0,200}")
-"""Text of a setting that names no program, file, address or module."""
+RECORD, SCORES = "record.json", "scores.json"
+_PLAIN = re.compile(r"[A-Za-z0-9_.,?=&+ -]{0,200}|[a-z]{1,40}@\d{1,6}")
+"""Text of a setting that names no program, file, address or module; a critic has its version after an "@"."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +83,9 @@ class OpenBundle:
     """What a bundle holds, without its videos.
 
     Attributes:
-        folder: The run folder. It has no records, unless they are put there.
         records: The files record.json and scores.json of each record, by path in the bundle.
-        facts: Content of run.json.
-        lines: Journal line of each task, None where it has none.
-        about: What the author says of the model.
-        whole: Tasks whose videos are in the bundle as they were made.
-        whole_asked: How many there should be.
         left_out: Digests of the videos that are in it only as films, by path.
+        films: How its films are encoded; empty in a bundle of former code, whose films no score is compared with.
     """
 
     folder: RunFolder
@@ -66,9 +93,8 @@ class OpenBundle:
     facts: Mapping[str, Any]
     lines: Mapping[str, Mapping[str, Any] | None]
     about: About
-    whole: tuple[str, ...]
-    whole_asked: int
     left_out: Mapping[str, str]
+    films: str = ""
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
@@ -97,13 +123,44 @@ class OpenBundle:
         return read_record_entry(self.records[f"{folder}/{RECORD}"], folder)
 
     def put_records(self) -> None:
-        """Put the records into the run folder that tables look into: of tasks that failed, or were asked at a rate."""
-        rate = self.facts["subject"]["identity"].get("fps")
+        """Put the records into the run folder that tables read: of failed tasks, of one with scores, of any rate."""
+        rate, done = self.facts["model"]["identity"].get("fps"), self.done[:1]
         for task, line in self.lines.items():
             data = self.records.get(f"{RECORDS}/{file_slug(task)}/{RECORD}")
-            if line is not None and data is not None and (line["status"] == "failed" or rate is not None):
+            if (
+                line is not None
+                and data is not None
+                and (line["status"] == "failed" or task in done or rate is not None)
+            ):
                 self.folder.record(task).mkdir(parents=True, exist_ok=True)
                 (self.folder.record(task) / RECORD).write_bytes(data)
+
+    @property
+    def suite_lines(self) -> dict[str, Mapping[str, Any] | None]:
+        """Journal lines of the suite's own tasks, without the arms of the decoy test."""
+        return {task: line for task, line in self.lines.items() if not arm_of(task)}
+
+    @property
+    def done(self) -> list[str]:
+        """Tasks with scores."""
+        return [task for task, line in self.lines.items() if line is not None and line["status"] == "done"]
+
+    def lacks(self, task: str) -> bool:
+        """Whether a video of a task is in the bundle only as a film."""
+        return any(name.startswith(f"{RECORDS}/{file_slug(task)}/") for name in self.left_out)
+
+    def compared(self, task: str, sent: Sequence[Archive] = ()) -> bool:
+        """Whether a task can be scored again: from whole videos, or from films that are good enough."""
+        honest = not PRIVILEGED & set(self.facts["model"]["inputs"])  # a film of ground truth is too far from it
+        if honest and self.films == FILM_KIND and self.facts["suite"] in tolerances():
+            return True
+        names = [name for name in self.left_out if name.startswith(f"{RECORDS}/{file_slug(task)}/")]
+        return all(any(name in one.files for one in sent) for name in names)
+
+    @staticmethod
+    def drawn(draw: str, tasks: Sequence[str]) -> list[str]:
+        """Tasks in the order that a random value gives."""
+        return sorted(tasks, key=lambda task: hashlib.sha256(f"{draw}/{task}".encode()).hexdigest())
 
     def videos(self, files: Mapping[str, Any]) -> dict[str, list[str]]:
         """Paths of the videos of each task, those in `files` and those that were left out."""
@@ -143,19 +200,21 @@ def open_bundle(archive: Archive, folder: Path, records: Mapping[str, bytes]) ->
     run = RunFolder(folder)
     try:
         facts = run.facts()
-        if not all(isinstance(key, str) for key in facts["task_keys"].values()):
+        keys = facts["task_keys"] | facts.get("decoy_keys", {})
+        if not all(isinstance(key, str) for key in keys.values()):
             raise ValueError("'task_keys' of run.json are no digests")
-        for task in facts["task_keys"]:
+        for task in keys:
             file_slug(task)
         about = About(**told["about"])
-        whole, left_out, asked = told["whole"], told["left_out"], told["whole_asked"]
+        left_out = told["left_out"]
         if not (
-            isinstance(asked, int)
-            and all(isinstance(one, str) for one in (*whole, *left_out.values(), about.licence, about.link, about.by))
+            all(isinstance(one, str) for one in (*left_out.values(), about.licence, about.link, about.by))
             and all(len(bytes.fromhex(digest)) == 32 for digest in left_out.values())
         ):
             raise ValueError(f"{ABOUT} holds values of other types")
-        return OpenBundle(run, records, facts, read_current_lines(run), about, tuple(whole), asked, left_out)
+        return OpenBundle(
+            run, records, facts, read_current_lines(run, arms=True), about, left_out, str(told.get("films", ""))
+        )
     except (RunError, UsageError, OSError, LookupError, TypeError, ValueError, AttributeError) as error:
         said = str(error).replace(f"{folder}/", "").replace(str(folder), "its run") or type(error).__name__
         raise DataError(f"{archive.path}: {said.splitlines()[0][:200]}; get the bundle again") from error
@@ -177,63 +236,24 @@ def open_plain_suite(facts: Mapping[str, Any]) -> Suite:
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, str):
-        return _PLAIN.fullmatch(value) is not None
     if isinstance(value, list):
         return all(map(_is_plain, value))
-    return value is None or isinstance(value, (bool, int, float))
+    return _PLAIN.fullmatch(value) is not None if isinstance(value, str) else isinstance(value, int | float | None)
 
 
-RELATIVE, ABSOLUTE = 1e-4, 1e-6
-"""How far a score that is made again may lie from the first: other processors round in another way."""
-
+FILM_RMS = 8.0
+"""How far a film may be from its whole video, in levels of 255: other versions of the encoder give other bytes."""
 Status = Literal["ok", "violated", "not looked"]
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        name: Its name.
-        status: How it ended.
-        told: What was found, in one line.
-    """
+class BundleCheck:
+    """One thing that was looked at."""
 
     name: str
     status: Status
     told: str
-
-
-@dataclass(frozen=True)
-class Number:
-    """The scores of one metric.
-
-    Attributes:
-        metric: Name of the metric.
-        tasks: Number of tasks with a score of it.
-        mean: Mean over those with a finite value; None where there is none.
-        again: Number of tasks that were scored again.
-        same: Number of them whose score came out the same.
-        largest: Largest difference among finite values; None where nothing was compared.
-        valued: Number of the tasks that were scored again whose score had a value at first.
-    """
-
-    metric: str
-    tasks: int
-    mean: float | None
-    again: int = 0
-    same: int = 0
-    largest: float | None = None
-    valued: int = 0
-
-    @property
-    def verdict(self) -> str:
-        """ "stands" where each score that was made again is the same, "differs", "no value" or "not scored again"."""
-        if self.again and self.same == self.again and not self.valued:
-            return "no value"  # missing then as now, which confirms no number
-        return "not scored again" if not self.again else "stands" if self.same == self.again else "differs"
 
 
 @dataclass(frozen=True)
@@ -247,7 +267,10 @@ class Verification:
         suite: Name of the suite.
         checks: What was looked at.
         numbers: The scores by metric.
-        rescored: Tasks that were scored again.
+        rescored: Tasks whose whole videos were scored.
+        filmed: Tasks whose films were scored.
+        draw: The random value that has chosen the tasks to score and to ask for.
+        asked: Tasks whose whole videos the author has to send.
         by: Who looked.
     """
 
@@ -255,9 +278,12 @@ class Verification:
     root: str
     label: str
     suite: str
-    checks: tuple[Check, ...]
+    checks: tuple[BundleCheck, ...]
     numbers: tuple[Number, ...]
     rescored: tuple[str, ...] = ()
+    filmed: tuple[str, ...] = ()
+    draw: str = ""
+    asked: tuple[str, ...] = ()
     by: str = ""
 
     @property
@@ -283,19 +309,27 @@ def verify(
     data: Path | None = None,
     rescore: int | None = None,
     root: str | None = None,
+    ask: int = 0,
+    draw: str = "",
+    answer: Path | None = None,
+    sealed: Seal | None = None,
     by: str = "",
     progress: Progress = lambda doing, done, total: None,
 ) -> Verification:
-    """Look a bundle over, and score a sample of its tasks again where the data set is at hand.
+    """Look a bundle over, and score its tasks again if the data set is given.
 
     No code, program or address that the bundle names is used.
 
     Args:
         path: The bundle.
-        data: Folder of the data set that the run was made on. Where it is not given and `rescore` is, that of the named
-            set of the run, `sets/SET/SUITE` below the current folder.
-        rescore: Largest number of tasks to score again. By default all whose videos are in the bundle.
+        data: Folder of the data set of the run. With `rescore`, by default the benchmark set of the run, which is
+            made if it is missing.
+        rescore: Number of tasks to score again. They are drawn. Default: all.
         root: Root that the author has published.
+        ask: Number of tasks to draw whose whole videos the author has to send.
+        draw: Random value of an earlier verification, to draw the same tasks. Default: a new one.
+        answer: What the author has sent for the tasks that `ask` and `draw` give; of a sealed set, all videos.
+        sealed: The seal of the data set, which the organiser has published. `root` is then that of `answer`.
         by: Who verifies it; a board shows the name.
         progress: Called with a task, how many tasks are scored, and how many will be.
 
@@ -304,101 +338,154 @@ def verify(
 
     Raises:
         DataError: For a file that is no bundle, or one that cannot be unpacked.
-        UsageError: When `rescore` is given without `data`, and the data set is not at its usual place.
+        UsageError: When `rescore` is given without `data`, and the run is of no known benchmark set; for an answer
+            without the number and the draw that it answers.
     """
-    with Archive(path) as archive, tempfile.TemporaryDirectory(prefix="worldgauge-verify-") as scratch:
-        found, bundle = look_over(archive, Path(scratch) / "run", root=root)
-        if bundle is not None and data is None and rescore:
-            data = _usual_place(bundle.facts)
-        if bundle is None or data is None:
-            return replace(found, by=by)
-        checks, pairs = _score_again(archive, bundle, data, rescore, progress)
-        numbers = _numbers(bundle.scores, pairs)
-        return replace(found, checks=(*found.checks, *checks), numbers=numbers, rescored=tuple(pairs), by=by)
+    if sealed is not None and (answer is None or data is None):
+        raise UsageError("--sealed goes with --answer (the videos from before the reveal) and --data")
+    if answer is not None and sealed is None and not (ask and draw):
+        raise UsageError("--answer goes with the --ask and the --draw that it answers: verify --ask printed them")
+    draw = draw or secrets.token_hex(16)
+    with ExitStack() as stack:
+        archive = stack.enter_context(Archive(path))
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="worldgauge-verify-"))
+        found, bundle = look_over(archive, Path(scratch) / "run", root=None if sealed else root)
+        found = replace(found, draw=draw, by=by)
+        if bundle is None:
+            return found
+        if data is not None:
+            data = find_data(data, bundle.facts["suite"])
+        asked = bundle.drawn(draw, [task for task in bundle.done if bundle.lacks(task)])[:ask]
+        sent: list[Archive] = []
+        if answer is not None:
+            sent.append(stack.enter_context(Archive(answer)))
+        model = None
+        if sent and sealed is not None and data is not None:
+            checks, model = _sealed_answer(sent[0], bundle, data, sealed, root, Path(scratch))
+            found = replace(found, checks=(*found.checks, *checks))
+        elif sent:
+            found = replace(found, checks=(*found.checks, _answer(sent[0], bundle, asked)))
+        found = replace(found, asked=tuple(asked))
+        if data is None and rescore:
+            data = _data_of(bundle.facts)
+        if data is None:
+            return found
+        chosen = [task for task in bundle.drawn(draw, bundle.done) if model or bundle.compared(task, sent)][:rescore]
+        checks, pairs = _score_again([archive, *sent], bundle, data, chosen, progress, model)
+        numbers = numbers_of(bundle.scores, pairs, bundle.facts["suite"])
+        rescored, filmed = (
+            tuple(task for task, one in pairs.items() if (one.video == "whole") == whole) for whole in (True, False)
+        )
+        checks = [*found.checks, *checks]
+        return replace(found, checks=tuple(checks), numbers=numbers, rescored=rescored, filmed=filmed)
 
 
-def _usual_place(facts: Mapping[str, Any]) -> Path:
-    """Where `data make` puts the named set of a run."""
-    told, wanted = facts.get("set"), "scores are made again from the data set: give its folder with --data"
-    named = named_sets().get(str(told.get("name"))) if isinstance(told, Mapping) else None
-    part = None if named is None else next((one for one in named.parts if one.suite == facts["suite"]), None)
-    if named is None or part is None:
-        raise UsageError(wanted)
-    place = Path("sets", named.short, part.suite)
-    if not place.is_dir():
-        raise UsageError(f"{wanted}, or make it ({place}): worldgauge data make {named.short} --only {part.suite}")
-    return place
+def _answer(sent: Archive, bundle: OpenBundle, asked: Sequence[str]) -> BundleCheck:
+    """Whether the author has sent the whole videos of the tasks that were drawn."""
+    videos = bundle.videos({})
+    wanted = [name for task in asked for name in videos[task]]
+    lacking = [name for name in wanted if name not in sent.files or sent.files[name].sha256 != bundle.left_out[name]]
+    if lacking:
+        told = f"{len(lacking)} of {counted(len(wanted), 'video')} not sent, or not those of the root ({lacking[0]})"
+        return BundleCheck("answer", "violated", told)
+    return BundleCheck("answer", "ok", f"{counted(len(wanted), 'video')} that were drawn, each as the root names it")
+
+
+def _sealed_answer(
+    sent: Archive, bundle: OpenBundle, data: Path, seal: Seal, root: str | None, scratch: Path
+) -> tuple[list[BundleCheck], Videos | None]:
+    """Checks of the videos from before the reveal, and a model that plays them; None if they do not belong."""
+    about = parse_json(sent.read(QUESTIONS), f"{sent.path}: {QUESTIONS}")
+    if not isinstance(about, dict) or about.get("sealed") != seal.commitment:
+        told = f"the seal has the SHA-256 {seal.commitment}, the questions were published with another"
+        return [BundleCheck("seal", "violated", told)], None
+    checks = [BundleCheck("seal", "ok", f"the SHA-256 of the seal is that of the questions: {seal.commitment}")]
+    if root is not None and root.lower() != sent.root:
+        told = f"the videos have the content hash {sent.root}, not the one that was published"
+        return [*checks, BundleCheck("root", "violated", told)], None
+    try:
+        seal.check_data(data)
+        suite = open_plain_suite({"suite": bundle.facts["suite"], "settings": about.get("settings", {})})
+        asked, digests = scratch / "questions", about.get("digests", {})
+        write_questions(suite.name, data=data, out=asked, settings=suite.settings, sealed=seal)
+        here = read_json_object(asked / QUESTIONS)["digests"]
+        for name in sent.files:
+            sent.extract(name, scratch / "sent" / name)
+        rules = {name: bundle.facts["model"]["settings"].get(name) for name in ("longer", "fps", "videos")}
+        control, salt = bundle.facts["model"]["control"], seal.names.salt
+        model = Videos(str(scratch / "sent" / VIDEOS), "", control, rules["longer"], rules["fps"], salt)
+    except WorldgaugeError as error:
+        return [*checks, BundleCheck("questions", "violated", str(error).replace(str(scratch), ""))], None
+    if other := sorted(name for name in here.keys() | digests.keys() if here.get(name) != digests.get(name)):
+        told = f"{counted(len(other), 'question')} not those of the sealed data set (first: {other[0]})"
+        return [*checks, BundleCheck("questions", "violated", told)], None
+    checks.append(BundleCheck("questions", "ok", f"{counted(len(here), 'question')}, those of the sealed data set"))
+    if model.spec.settings["videos"] != rules["videos"]:
+        told = "the run was made from other videos than those from before the reveal"
+        return [*checks, BundleCheck("answer", "violated", told)], None
+    told = f"the videos of the run have the content hash {sent.root}; check when it was published"
+    return [*checks, BundleCheck("answer", "ok", told)], model
+
+
+def _data_of(facts: Mapping[str, Any]) -> Path:
+    """The data of the benchmark set of a run. They are made if they are missing."""
+    told: Mapping[str, Any] = facts.get("set") or {}
+    named = named_sets().get(str(told.get("name")))
+    if named is None or told["version"] != named.version:
+        raise UsageError("scores are computed again from the data set: give its folder with --data")
+    return find_data(named.name, facts["suite"])
 
 
 def look_over(archive: Archive, folder: Path, *, root: str | None = None) -> tuple[Verification, OpenBundle | None]:
-    """Check all that can be checked without the data set."""
+    """BundleCheck all that can be checked without the data set."""
     records, changed = unpack(archive, folder)
-    contents = _contents(archive, changed)
-    checks = [*_published(archive, root), contents]
-    if contents.status == "violated":
+    checks = []
+    if root is not None and root.lower() == archive.root:
+        checks.append(BundleCheck("root", "ok", "it is the root that was published"))
+    elif root is not None:
+        checks.append(BundleCheck("root", "violated", f"the root is {archive.root}, not the one that was published"))
+    if changed:
+        told = f"{counted(len(changed), 'file')} changed or damaged (first: {changed[0]})"
+        checks.append(BundleCheck("contents", "violated", told))
         return Verification(archive.path, archive.root, "", "", tuple(checks), ()), None
+    checks.append(BundleCheck("contents", "ok", f"{counted(len(archive.files), 'file')}, each as the root names it"))
     bundle = open_bundle(archive, folder, records)
-    checks += [_sample(archive, bundle), *_agreement(bundle)]
-    numbers = _numbers(bundle.scores, {})
-    name, suite = bundle.facts["subject"]["name"], bundle.facts["suite"]
+    checks += [_films(archive, bundle), *_agreement(bundle)]
+    numbers = numbers_of(bundle.scores, {}, bundle.facts["suite"])
+    name, suite = bundle.facts["model"]["name"], bundle.facts["suite"]
     return Verification(archive.path, archive.root, name, suite, tuple(checks), numbers), bundle
 
 
-def _published(archive: Archive, root: str | None) -> Iterator[Check]:
-    if root is None:
-        return
-    if root.lower() == archive.root:
-        yield Check("root", "ok", "it is the root that was published")
-    else:
-        yield Check("root", "violated", f"the root is {archive.root}, not the one that was published")
+def _films(archive: Archive, bundle: OpenBundle) -> BundleCheck:
+    """Whether each video has its film, and no film is of another video."""
+    videos = {name for names in bundle.videos(archive.files).values() for name in names}
+    films = {name for name in archive.files if name.startswith(f"{FILMS}/")}
+    if odd := sorted({film_name(name) for name in videos} ^ films):
+        return BundleCheck("films", "violated", f"{counted(len(odd), 'film')} without its video, or missing ({odd[0]})")
+    return BundleCheck("films", "ok", f"{counted(len(films), 'film')}; {len(bundle.left_out)} are of videos left out")
 
 
-def _contents(archive: Archive, changed: Sequence[str]) -> Check:
-    if changed:
-        told = f"{counted(len(changed), 'file')} changed or damaged (first: {changed[0]})"
-        return Check("contents", "violated", told)
-    return Check("contents", "ok", f"{counted(len(archive.files), 'file')}, each as the root names it")
-
-
-def _sample(archive: Archive, bundle: OpenBundle) -> Check:
-    """Whether the videos that were kept whole are those that the digests choose."""
-    made = {
-        name: one.sha256 for name, one in archive.files.items() if name.split("/")[0] not in ("films", "bundle.json")
-    }
-    videos = bundle.videos(made)
-    chosen = tasks_kept_whole({**made, **bundle.left_out}, videos, bundle.whole_asked)
-    whole = [task for task, names in videos.items() if names and not bundle.left_out.keys() & set(names)]
-    if sorted(whole) != chosen or sorted(bundle.whole) != chosen:
-        return Check("sample", "violated", "the videos kept whole are not those that the digests choose")
-    return Check(
-        "sample", "ok", f"{counted(len(whole), 'task')} with whole videos, chosen by the digests of all answers"
-    )
-
-
-def _agreement(bundle: OpenBundle) -> Iterator[Check]:
+def _agreement(bundle: OpenBundle) -> Iterator[BundleCheck]:
     """Whether run.json, journal, records and scores tell of the same run."""
     facts, lines = bundle.facts, bundle.lines
     lacking = [task for task, line in lines.items() if line is None]
-    if lacking or facts.get("tasks") != len(lines):
-        yield Check("tasks", "violated", f"the journal does not tell of all {facts.get('tasks')} tasks of run.json")
+    if lacking or facts.get("tasks") != len(bundle.suite_lines):
+        yield BundleCheck(
+            "tasks", "violated", f"the journal does not tell of all {facts.get('tasks')} tasks of run.json"
+        )
     else:
-        yield Check("tasks", "ok", f"{counted(len(lines), 'task')}, each with an end")
-    yield _scores_of_records(bundle)
+        yield BundleCheck("tasks", "ok", f"{counted(len(lines), 'task')}, each with an end")
+    difference = bundle.damage or _first_difference(bundle)
+    same = f"{counted(len(bundle.scores), 'score')}, those of the records"
+    yield BundleCheck("scores", "violated" if difference else "ok", difference or same)
     if facts.get("set") is not None:
         yield _named_set(bundle)
     try:
         suite = open_plain_suite(facts)
     except WorldgaugeError as error:
-        yield Check("identity", "not looked", str(error))
+        yield BundleCheck("identity", "not looked", str(error))
         return
     yield _identity(bundle, suite)
-
-
-def _scores_of_records(bundle: OpenBundle) -> Check:
-    told = bundle.damage or _first_difference(bundle)
-    if told:
-        return Check("scores", "violated", told)
-    return Check("scores", "ok", f"{counted(len(bundle.scores), 'score')}, those of the records")
 
 
 def _first_difference(bundle: OpenBundle) -> str:
@@ -428,150 +515,169 @@ def _first_difference(bundle: OpenBundle) -> str:
     return f"{table.name}: line {place + 1} is of no record" if place < len(whole) else ""
 
 
-def _named_set(bundle: OpenBundle) -> Check:
+def _named_set(bundle: OpenBundle) -> BundleCheck:
     """Whether the tasks are those of the set that run.json names."""
     told = bundle.facts["set"]
     words = data_notes({"": bundle.facts})[0].removeprefix("Data: ").rstrip(".") if isinstance(told, dict) else ""
     known = known_tasks(bundle.facts["suite"], told)
     if known is None:
-        return Check("set", "not looked", f"{words or 'a set'}: this version of worldgauge does not know it")
-    if (told["tasks"], told["of"]) != (len(bundle.lines), len(known)):
-        return Check("set", "violated", f"{words}: the run has {len(bundle.lines)} tasks, the set {len(known)}")
-    for task, line in bundle.lines.items():
+        return BundleCheck("set", "not looked", f"{words or 'a set'}: this version of worldgauge does not know it")
+    lines = bundle.suite_lines
+    if (told["tasks"], told["of"]) != (len(lines), len(known)):
+        return BundleCheck("set", "violated", f"{words}: the run has {len(lines)} tasks, the set {len(known)}")
+    for task, line in lines.items():
         try:
             found = None if line is None or line["status"] == "skipped" else bundle.entry(task)
         except RunError as error:
-            return Check("set", "violated", str(error))
+            return BundleCheck("set", "violated", str(error))
         if task not in known or (found is not None and digits_of(found["fingerprint"]) != known[task]):
-            return Check("set", "violated", f"{words}: task {task} is not of it")
-    return Check("set", "ok", words)
+            return BundleCheck("set", "violated", f"{words}: task {task} is not of it")
+    return BundleCheck("set", "ok", words)
 
 
-def _identity(bundle: OpenBundle, suite: Suite) -> Check:
+def _identity(bundle: OpenBundle, suite: Suite) -> BundleCheck:
     """Whether records and scores were made with the settings, the model and the seed that run.json tells."""
     facts = bundle.facts
     if SETTING in facts["settings"]:
-        return Check("identity", "not looked", "metrics of the author's own are part of it; their code is not run")
+        return BundleCheck(
+            "identity", "not looked", "metrics of the author's own are part of it; their code is not run"
+        )
     if facts.get("suite_version") != suite.version:
         told = f"made with version {facts.get('suite_version')} of the suite, here is {suite.version}"
-        return Check("identity", "not looked", told)
+        return BundleCheck("identity", "not looked", told)
     scored = facts.get("metrics") == metric_versions(suite)
-    keys = RunKeys(suite, facts["subject"]["identity"], facts["seed"])
+    keys = RunKeys(suite, facts["model"]["identity"], facts["seed"])
     for task, line in bundle.lines.items():
         if line is None or line["status"] == "skipped":
             continue
         try:
             entry = bundle.entry(task)
         except RunError as error:
-            return Check("identity", "violated", str(error))
+            return BundleCheck("identity", "violated", str(error))
         key = keys.of_record(task, entry["fingerprint"])
         if not entry["key"] == line["key"] == key or entry["task"] != task:
-            return Check("identity", "violated", f"{task}: not made with the settings, model and seed of run.json")
+            return BundleCheck(
+                "identity", "violated", f"{task}: not made with the settings, model and seed of run.json"
+            )
         if scored and line["scores"] not in (None, keys.of_scores(key)):
-            return Check("identity", "violated", f"{task}: not scored with the settings and metrics of run.json")
+            return BundleCheck("identity", "violated", f"{task}: not scored with the settings and metrics of run.json")
     told = "records follow from the settings, model, seed and data that run.json tells"
-    return Check("identity", "ok", told if scored else f"{told}; metrics had other versions than here")
+    return BundleCheck("identity", "ok", told if scored else f"{told}; metrics had other versions than here")
 
 
 def _score_again(
-    archive: Archive, bundle: OpenBundle, data: Path, most: int | None, progress: Progress
-) -> tuple[list[Check], dict[str, tuple[list[Score], list[Score]]]]:
-    """Checks, and for each task that was scored again its scores as they are told and as they came out."""
+    archives: Sequence[Archive],
+    bundle: OpenBundle,
+    data: Path,
+    chosen: Sequence[str],
+    progress: Progress,
+    model: Videos | None = None,
+) -> tuple[list[BundleCheck], dict[str, Rescored]]:
+    """Score tasks again from the bundle and the author's answer, if there is one."""
     facts = bundle.facts
     try:
         suite = open_plain_suite(facts)
     except WorldgaugeError as error:
-        return [Check("scored again", "not looked", str(error))], {}
-    limit = facts.get("limit")
-    tasks = list_tasks(suite, data, limit if isinstance(limit, int) else None)
+        return [BundleCheck("scored again", "not looked", str(error))], {}
+    tasks = tasks_of_run(suite, data, facts["task_keys"])
     if data_fingerprint(tasks) != facts["data_fingerprint"]:
         told = f"{data} is not the data set of this run; nothing was scored again"
-        return [Check("data", "violated", told)], {}
-    checks = [Check("data", "ok", f"{data} is the data set of this run")]
-    chosen = _to_score(archive, bundle, most)
-    pairs, refused = {}, []
+        return [BundleCheck("data", "violated", told)], {}
+    tasks += list_arms(suite, data, tasks) if facts.get("decoy_keys") else []
+    checks = [BundleCheck("data", "ok", f"{data} is the data set of this run")]
+    pairs, refused, faults = {}, [], []
     by_id = {task.id: task for task in tasks}
     for done, task in enumerate(chosen):
         progress(task, done, len(chosen))
         try:
-            pairs[task] = _scores_of(archive, bundle, suite, by_id[task])
+            one = _scores_of(archives, bundle, suite, by_id[task], model)
+            known = tolerances().get(suite.name, {})
+            if one.video == "whole" or any(one.video in known.get(score.metric, {}) for score in one.stated):
+                pairs[task] = one
+        except ContentsError as error:
+            faults.append(f"{task}: {error}")
         except WorldgaugeError as error:
             refused.append(f"{task}: {error}")
-    if refused:
-        told = f"{counted(len(refused), 'task')} could not be scored here (first: {refused[0]})"
-        checks.append(Check("scored again", "not looked", told))
-    elif not chosen:
-        checks.append(Check("scored again", "not looked", "no task has its answer in the bundle as it was made"))
-    else:
-        wrong = [task for task, (told_of, came) in pairs.items() if not _alike(told_of, came)]
-        text = f"{len(pairs) - len(wrong)} of {counted(len(pairs), 'task')} came out the same"
-        text += f" (first that did not: {wrong[0]})" if wrong else ""
-        checks.append(Check("scored again", "violated" if wrong else "ok", text))
+    if faults:
+        told = f"{counted(len(faults), 'task')} whose film is not that of its video (first: {faults[0]})"
+        checks.append(BundleCheck("films", "violated", told))
+    if refused or not chosen:
+        told = f"{counted(len(refused), 'task')} could not be scored here"
+        told += f" (first: {refused[0]})" if refused else ""
+        checks.append(BundleCheck("scored again", "not looked", told))
+    for whole, what in ((True, "reproduced"), (False, "within tolerance of the small video")):
+        theirs = {task: one for task, one in pairs.items() if (one.video == "whole") == whole}
+        wrong = [task for task, one in theirs.items() if not agrees(one, str(facts["suite"]))]
+        if theirs:
+            text = f"{len(theirs) - len(wrong)} of {counted(len(bundle.lines), 'task')} {what}"
+            text += f"; {len(wrong)} not (first: {wrong[0]})" if wrong else ""
+            checks.append(BundleCheck("whole videos" if whole else "small videos", "violated" if wrong else "ok", text))
     return checks, pairs
 
 
-def _to_score(archive: Archive, bundle: OpenBundle, most: int | None) -> list[str]:
-    """Tasks whose answers are in the bundle as they were made, in an order that the root decides."""
-    videos = bundle.videos(archive.files)
-    ready = [
-        task
-        for task, line in bundle.lines.items()
-        if line is not None and line["status"] == "done" and not bundle.left_out.keys() & set(videos[task])
-    ]
-    ready.sort(key=lambda task: hashlib.sha256(f"{archive.root}/{task}".encode()).hexdigest())
-    return ready[:most]
-
-
-def _scores_of(archive: Archive, bundle: OpenBundle, suite: Suite, task: Task) -> tuple[list[Score], list[Score]]:
-    record = bundle.folder.record(task.id)
-    for name in archive.files:
-        if name.startswith(f"{RECORDS}/{file_slug(task.id)}/"):
-            archive.extract(name, bundle.folder.directory / name)
-    told = _read_scores(record)
+def _scores_of(
+    archives: Sequence[Archive], bundle: OpenBundle, suite: Suite, task: Task, model: Videos | None
+) -> Rescored:
+    """Score one task from its whole videos, else from films; of a sealed set from the videos before the reveal."""
+    record, slug = bundle.folder.record(task.id), file_slug(task.id)
+    for archive in archives:
+        for name in archive.files:
+            if name.startswith(f"{RECORDS}/{slug}/"):
+                archive.extract(name, bundle.folder.directory / name)
+    stated = _read_scores(record)
     entry = record_entry(record)
-    context = LocalTaskContext(record, task_seed(bundle.facts["seed"], task.id), lambda done, total: None)
-    outcome = perform_and_score(suite, task, None, entry["subject"], context, key=entry["key"], score="again")
+    video: Literal["whole", "same size", "smaller"] = "whole"
+    for name in bundle.videos(archives[0].files)[task.id] if model is None else ():
+        target, film = bundle.folder.directory / name, bundle.folder.directory / film_name(name)
+        archives[0].extract(film_name(name), film)
+        if target.exists():
+            _check_film(film, target)
+        else:
+            is_rollout = name == f"{RECORDS}/{slug}/{entry['rollout']}"
+            smaller = _enlarge(film, target, entry["facts"] if is_rollout else {})
+            video = "smaller" if smaller or video == "smaller" else "same size"
+    seed, built_in = task_seed(bundle.facts["seed"], task.id), is_built_in(bundle.facts["model"]["identity"])
+    context = LocalTaskContext(record, seed, lambda done, total: None, is_built_in=built_in)
+    outcome = perform_and_score(suite, task, model, entry["model"], context, key=entry["key"], score="again")
     if outcome.status != "done":
         raise RunError(outcome.error or outcome.status)
     again = _read_scores(record)
     if SETTING in bundle.facts["settings"]:  # metrics of the author's own, which are not scored again
         known = {one.metric for one in again}
-        told = [one for one in told if one.metric in known]
-    return told, again
+        stated = [one for one in stated if one.metric in known]
+    return Rescored(stated, again, video)
+
+
+def _check_film(film: Path, video: Path) -> None:
+    """Raises ContentsError for a film of other frames than the whole video has."""
+    small, whole = Clip.open(film), film_of(Clip.open(video))
+    if len(small) != len(whole) or not 0 <= small.width - whole.width <= 1 or not 0 <= small.height - whole.height <= 1:
+        raise ContentsError("its film has another number or size of frames than its whole video")
+    for one, other in zip(small, whole, strict=True):
+        apart = one[: whole.height, : whole.width].astype(np.float32) - other
+        if math.sqrt(float(np.square(apart).mean())) > FILM_RMS:
+            raise ContentsError("its film shows other frames than its whole video")
+
+
+def _enlarge(film: Path, target: Path, facts: Mapping[str, Any]) -> bool:
+    """Write a film as the video of a record, in the size of that video; returns whether it was smaller."""
+    clip = Clip.open(film)
+    if max(clip.width, clip.height) > FILM_SIZE + 1 or len(clip) != facts.get("frames_generated", len(clip)):
+        raise ContentsError("its film has another number or size of frames than its record states")
+    width, height = facts.get("resolution", (clip.width, clip.height))
+    whole = film_of(Clip.rendered(lambda index: clip[index], len(clip), clip.fps, (width, height)))
+    with Writer(target, fps=clip.fps, kind="lossless") as out:
+        for frame in clip:
+            out.write(resize(frame[: whole.height, : whole.width], width, height))
+    return bool(width > whole.width)
 
 
 def _read_scores(record: Path) -> list[Score]:
     try:
         entries = loads((record / SCORES).read_text())["scores"]
-        return [score_from_json({name: value for name, value in one.items() if name != "subject"}) for one in entries]
+        return [
+            score_from_json({name: value for name, value in one.items() if name not in ("model", FORMER_KEY)})
+            for one in entries
+        ]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise RunError(f"{RECORDS}/{record.name}/{SCORES}: damaged ({error})") from error
-
-
-def _alike(told: Sequence[Score], again: Sequence[Score]) -> bool:
-    here = {score.metric: score.value for score in again}
-    return here.keys() == {score.metric for score in told} and all(_same(one.value, here[one.metric]) for one in told)
-
-
-def _same(first: float | None, second: float | None) -> bool:
-    if first is None or second is None:
-        return first is second
-    return math.isclose(first, second, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
-
-
-def _numbers(scores: Sequence[Score], pairs: Mapping[str, tuple[list[Score], list[Score]]]) -> tuple[Number, ...]:
-    found = []
-    for metric in dict.fromkeys(score.metric for score in scores):
-        values = [score.value for score in scores if score.metric == metric]
-        both = []
-        for told, again in pairs.values():
-            here = {one.metric: one.value for one in again}
-            both += [(one.value, here.get(metric)) for one in told if one.metric == metric]
-        apart = [abs(a - b) for a, b in both if a is not None and b is not None and math.isfinite(a - b)]
-        finite = [value for value in values if value is not None and math.isfinite(value)]
-        same = sum(_same(a, b) for a, b in both)
-        valued = sum(a is not None for a, _ in both)
-        found.append(
-            Number(metric, len(values), mean_of_known(finite), len(both), same, max(apart, default=None), valued)
-        )
-    return tuple(found)

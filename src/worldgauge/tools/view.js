@@ -55,7 +55,7 @@
       for (const run of group.runs) {
         const line = make("div", null, "run");
         const who = make("span", run.label, "who");
-        if (run.kind === "reference") who.append(make("span", "reference", "chip"));
+        if (run.kind === "baseline") who.append(make("span", "baseline", "chip"));
         const meter = make("span", null, "meter");
         meter.setAttribute("role", "img");
         const ended = run.scored + run.unscored + run.skipped + run.failed;
@@ -76,7 +76,12 @@
     place.replaceChildren(...(cards.length ? cards : [make("p", "No runs here yet. They appear as soon as one starts.", "muted")]));
   };
 
-  const look = async () => {
+  let looking = null; // One look at a time: on a busy machine they would take all connections.
+  const look = () => {
+    looking = looking || lookOnce().finally(() => { looking = null; });
+    return looking;
+  };
+  const lookOnce = async () => {
     const found = await (await ask("/api/runs")).json();
     $("where").textContent = found.root;
     state.groups = found.groups;
@@ -109,12 +114,12 @@
   };
 
   const fillTools = () => {
-    const { metrics, metric, subjects, columns, cells } = state.tasks;
+    const { metrics, metric, models, columns, cells } = state.tasks;
     fill($("metric"), metrics.map((one) => one.name), metric);
-    const labels = subjects.map((one) => one.label);
+    const labels = models.map((one) => one.label);
     fill($("a"), labels, $("a").value, "–");
     fill($("b"), labels, $("b").value, "–");
-    fill($("of"), labels, $("of").value, "any subject");
+    fill($("of"), labels, $("of").value, "any model");
     const chosen = Object.fromEntries([...$("filters").querySelectorAll("select")].map((one) => [one.dataset.column, one.value]));
     $("filters").replaceChildren(...columns.flatMap((name, k) => {
       const values = [...new Set(cells[k])].sort((x, y) => x.localeCompare(y, undefined, { numeric: true }));
@@ -130,7 +135,7 @@
   };
 
   const difference = () => {
-    const labels = state.tasks.subjects.map((one) => one.label);
+    const labels = state.tasks.models.map((one) => one.label);
     const [a, b] = [labels.indexOf($("a").value), labels.indexOf($("b").value)];
     if (a < 0 || b < 0 || a === b) return null;
     const [x, y] = [state.tasks.values[a], state.tasks.values[b]];
@@ -145,7 +150,7 @@
   const roomFor = (texts, least, most) => Math.round(Math.min(most, Math.max(least, 0.65 * LETTER * texts.reduce((length, one) => Math.max(length, one.length), 0))));
 
   const columnsShown = () => {
-    const { subjects, columns, metrics, metric, values, ends } = state.tasks;
+    const { models, columns, metrics, metric, values, ends } = state.tasks;
     const better = (metrics.find((one) => one.name === metric) || {}).better;
     const room = roomFor(state.tasks.tasks, 150, 420);
     const shown = [{ name: "task", key: state.tasks.tasks, width: `minmax(${room}px, 2fr)`, px: room }];
@@ -158,7 +163,7 @@
       shown.push({ name: columns.join(", "), key, width: `minmax(${px}px, 1fr)`, px });
     }
     state.row = narrow && columns.length ? NARROW_ROW : ROW;
-    subjects.forEach((one, k) => shown.push({ name: one.label, key: values[k], ends: ends[k], better, width: "minmax(84px, 150px)", px: 84 }));
+    models.forEach((one, k) => shown.push({ name: one.label, key: values[k], ends: ends[k], better, width: "minmax(84px, 150px)", px: 84 }));
     const apart = difference();
     if (apart) shown.push({ name: `${$("a").value} − ${$("b").value}`, key: apart, better, width: "minmax(110px, 170px)", px: 110 });
     return shown;
@@ -170,7 +175,7 @@
     const filters = [...$("filters").querySelectorAll("select")].filter((one) => one.value).map((one) => [cells[columns.indexOf(one.dataset.column)], one.value]);
     const only = $("flagged").checked;
     const [low, high] = ["from", "to"].map((id, k) => ($(id).value === "" ? [-Infinity, Infinity][k] : Number($(id).value)));
-    const of = state.tasks.subjects.findIndex((one) => one.label === $("of").value);
+    const of = state.tasks.models.findIndex((one) => one.label === $("of").value);
     const scores = low > -Infinity || high < Infinity ? (of < 0 ? state.tasks.values : [state.tasks.values[of]]) : null;
     const order = [];
     for (let n = 0; n < tasks.length; n += 1) {
@@ -310,6 +315,7 @@
     state.film = null;
     state.taskStamp = state.tasks.stamp;
     state.task = await (await ask("/api/task", { g: state.group, t: name })).json();
+    state.frame = frame;  // also where there are no frames yet
     $("task").hidden = false;
     $("taskname").textContent = name;
     showFlag();
@@ -346,8 +352,8 @@
   };
 
   const colourOf = (name) => {
-    const at = state.tasks.subjects.findIndex((one) => one.label === name);
-    return at < 0 ? "k0" : state.tasks.subjects[at].look;
+    const at = state.tasks.models.findIndex((one) => one.label === name);
+    return at < 0 ? "k0" : state.tasks.models[at].look;
   };
 
   const drawTiles = () => {
@@ -435,7 +441,7 @@
   const drawScores = () => {
     const { metrics, rows } = state.task;
     const head = make("tr");
-    head.append(make("th", "subject"), ...metrics.map((one) => make("th", `${one.name}${{ higher: " ↑", lower: " ↓" }[one.better] || ""}`)));
+    head.append(make("th", "model"), ...metrics.map((one) => make("th", `${one.name}${{ higher: " ↑", lower: " ↓" }[one.better] || ""}`)));
     const top = make("thead");
     top.append(head);
     const body = make("tbody");

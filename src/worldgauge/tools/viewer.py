@@ -22,15 +22,15 @@ from typing import Any, Literal
 import numpy as np
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
+from worldgauge.core.intervals import Interval, rate_interval
 from worldgauge.core.io import digest_of, dumps, read_json_object, write_file
-from worldgauge.core.statistics import Interval, rate_interval
 from worldgauge.engine.suite.base import suites
 from worldgauge.report.curves import look
 from worldgauge.report.film import STRIP_PX
 from worldgauge.report.page import asset
-from worldgauge.report.page_server import PageServer, Sent, as_json
+from worldgauge.report.page_server import PageResponse, PageServer, as_json
 from worldgauge.terminal.output import plain_cell
-from worldgauge.tools.viewer_runs import ENDS, Footages, Group, Library, finite, png, task_facts
+from worldgauge.tools.viewer_runs import ENDS, Footages, Library, RunGroup, finite, png, task_facts
 
 FILE = "people-votes.jsonl"
 MAX_BYTES = 256 << 20
@@ -45,12 +45,7 @@ class Vote:
     """One vote.
 
     Attributes:
-        voter: Who voted.
-        suite: Name of the suite.
         place: Folder of the runs, below that of the viewer.
-        task: The task.
-        first: Subject that was shown on the left.
-        second: Subject that was shown on the right.
         choice: "first", "second" or "tie".
     """
 
@@ -70,7 +65,7 @@ class Vote:
 
     @property
     def winner(self) -> str:
-        """The subject that was preferred; empty for a tie."""
+        """The model that was preferred; empty for a tie."""
         return {"first": self.first, "second": self.second}.get(self.choice, "")
 
 
@@ -79,9 +74,6 @@ class Agreement:
     """How often two sides say the same.
 
     Attributes:
-        name: What is compared: "voters", or a metric.
-        agreed: Number of comparisons that agree.
-        n: Number of comparisons.
         interval: 95 % interval of the share, by tasks; None without a comparison.
         left_out: Comparisons in which one side does not decide.
     """
@@ -99,11 +91,7 @@ class Agreement:
 
 
 class Votes:
-    """The votes in a folder.
-
-    Args:
-        root: The folder.
-    """
+    """The votes in a folder."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / FILE
@@ -143,11 +131,11 @@ def read_votes(path: Path) -> Iterator[Vote]:
         except (ValueError, LookupError, TypeError) as error:
             raise DataError(f"{path}: line {number} is no vote ({error}); remove it") from error
         if vote.choice not in CHOICES or vote.first == vote.second:
-            raise DataError(f"{path}: line {number} is no vote on two subjects; remove it")
+            raise DataError(f"{path}: line {number} is no vote on two models; remove it")
         yield vote
 
 
-def next_pair(group: Group, voter: str, votes: Sequence[Vote]) -> tuple[str, str, str] | None:
+def next_pair(group: RunGroup, voter: str, votes: Sequence[Vote]) -> tuple[str, str, str] | None:
     """The pair that a voter is shown next: one with few votes, in an order and with sides of the voter's own."""
     counts: dict[tuple[str, ...], int] = defaultdict(int)
     done = set()
@@ -169,43 +157,40 @@ def next_pair(group: Group, voter: str, votes: Sequence[Vote]) -> tuple[str, str
     return found
 
 
-def pairs_of(group: Group) -> Iterator[tuple[str, str, str]]:
-    """All pairs of models under test and references that answered the same task, sorted by name."""
+def pairs_of(group: RunGroup) -> Iterator[tuple[str, str, str]]:
+    """All pairs of models under test and baselines that answered the same task, sorted by name."""
     for task in group.tasks:
         able = sorted(label for label, run in group.runs.items() if run.ends.get(task) in ("scored", "unscored"))
         for a, b in itertools.combinations(able, 2):
             yield task, a, b
 
 
-def agreements(group: Group, votes: Sequence[Vote]) -> list[Agreement]:
+def agreements(group: RunGroup, votes: Sequence[Vote]) -> list[Agreement]:
     """How far voters agree with each other, and each metric with them.
 
     Two voters agree on a pair when their choices are the same, ties included. A metric agrees with a vote when the
-    preferred subject has the better value; ties of either are left out and counted. So are votes on a task or a subject
+    preferred model has the better value; ties of either are left out and counted. So are votes on a task or a model
     that the group does not have.
     """
     own = votes_on(group, votes)
-    found = [_of_voters(group, own)]
-    for metric in group.metrics:
-        if metric.better != "neither":
-            found.append(_of_metric(group, metric.name, metric.better == "higher", own))
-    return found
+    judging = [metric for metric in group.metrics if metric.better != "neither"]
+    return [_of_voters(group, own), *(_of_metric(group, m.name, m.better == "higher", own) for m in judging)]
 
 
-def votes_on(group: Group, votes: Sequence[Vote]) -> list[Vote]:
-    """The votes that were held on the folder of these runs, those on a task or subject that is gone included."""
+def votes_on(group: RunGroup, votes: Sequence[Vote]) -> list[Vote]:
+    """The votes that were held on the folder of these runs, those on a task or model that is gone included."""
     return [one for one in votes if (one.suite, one.place) == (group.suite.name, group.place)]
 
 
-def _is_known(group: Group, vote: Vote) -> bool:
-    """Whether the group has the task and both subjects of a vote."""
+def _is_known(group: RunGroup, vote: Vote) -> bool:
+    """Whether the group has the task and both models of a vote."""
     return any(vote.task in run.ends for run in group.runs.values()) and {vote.first, vote.second} <= group.runs.keys()
 
 
-def preferences(group: Group, votes: Sequence[Vote]) -> list[dict[str, Any]]:
-    """How often each subject was preferred: a row each with wins, ties, losses and points, in which ties are half.
+def preferences(group: RunGroup, votes: Sequence[Vote]) -> list[dict[str, Any]]:
+    """How often each model was preferred: a row each with wins, ties, losses and points, in which ties are half.
 
-    Votes on a task or a subject that the group does not have are left out.
+    Votes on a task or a model that the group does not have are left out.
     """
     own = [one for one in votes_on(group, votes) if _is_known(group, one)]
     rows = []
@@ -223,8 +208,7 @@ def preferences(group: Group, votes: Sequence[Vote]) -> list[dict[str, Any]]:
                 "ties": ties,
                 "losses": len(met) - wins - ties,
                 "share": share,
-                "low": None if interval is None else interval.low,
-                "high": None if interval is None else interval.high,
+                **_ends(interval),
             }
         )
     return rows
@@ -239,7 +223,7 @@ def votes_csv(votes: Sequence[Vote]) -> str:
     return text.getvalue()
 
 
-def _of_voters(group: Group, votes: Sequence[Vote]) -> Agreement:
+def _of_voters(group: RunGroup, votes: Sequence[Vote]) -> Agreement:
     by_item: dict[tuple[str, ...], list[Vote]] = defaultdict(list)
     for one in votes:
         by_item[one.item].append(one)
@@ -255,7 +239,7 @@ def _of_voters(group: Group, votes: Sequence[Vote]) -> Agreement:
     return Agreement("voters", sum(same), len(same), rate_interval(same, tasks), open_)
 
 
-def _of_metric(group: Group, metric: str, higher: bool, votes: Sequence[Vote]) -> Agreement:
+def _of_metric(group: RunGroup, metric: str, higher: bool, votes: Sequence[Vote]) -> Agreement:
     same, tasks, open_ = [], [], 0
     for one in votes:
         values = [_value(group, label, one.task, metric) for label in (one.first, one.second)]
@@ -268,7 +252,7 @@ def _of_metric(group: Group, metric: str, higher: bool, votes: Sequence[Vote]) -
     return Agreement(metric, sum(same), len(same), rate_interval(same, tasks), open_)
 
 
-def _value(group: Group, label: str, task: str, metric: str) -> float | None:
+def _value(group: RunGroup, label: str, task: str, metric: str) -> float | None:
     run = group.runs.get(label)
     value: float | None = None if run is None else run.values.get(task, {}).get(metric)
     return None if value is None or np.isnan(value) else value
@@ -278,24 +262,21 @@ def plain_agreements(found: Sequence[Agreement]) -> list[Mapping[str, Any]]:
     """Agreements as plain JSON values."""
     return [
         {
-            "name": one.name,
-            "agreed": one.agreed,
-            "n": one.n,
-            "left_out": one.left_out,
-            "share": one.share,
-            "low": None if one.interval is None else one.interval.low,
-            "high": None if one.interval is None else one.interval.high,
+            **{name: getattr(one, name) for name in ("name", "agreed", "n", "left_out", "share")},
+            **_ends(one.interval),
         }
         for one in found
     ]
 
 
+def _ends(interval: Interval | None) -> dict[str, float | None]:
+    return {"low": interval and interval.low, "high": interval and interval.high}
+
+
 FLAGS = "flags.json"
-PAGES = {"/": "view.html", "/vote": "vote.html"}
 ASSETS = {
-    "/view.js": ("view.js", "text/javascript"),
-    "/vote.js": ("vote.js", "text/javascript"),
-    "/view.css": ("view.css", "text/css"),
+    **{"/": ("view.html", "text/html"), "/vote": ("vote.html", "text/html"), "/view.css": ("view.css", "text/css")},
+    **{f"/{name}": (name, "text/javascript") for name in ("view.js", "vote.js")},
 }
 OF_GROUPS = (
     *("/api/tasks", "/api/task", "/api/film", "/film.mp4", "/frame"),
@@ -305,16 +286,7 @@ OF_GROUPS = (
 
 
 class Viewer(PageServer):
-    """A running server.
-
-    Args:
-        root: Folder of the runs.
-        host: Address to listen on.
-        port: Port; 0 for any that is free.
-
-    Raises:
-        UsageError: For a folder that is not there, or an address that cannot be used.
-    """
+    """A running server."""
 
     what = "viewer"
     how = "give another --host or --port"
@@ -331,21 +303,19 @@ class Viewer(PageServer):
         self._sealed: dict[str, str] = {}
         super().__init__(host, port)
 
-    def get(self, path: str, query: Mapping[str, str]) -> Sent | None:
+    def get(self, path: str, query: Mapping[str, str]) -> PageResponse | None:
         """See `PageServer.get`."""
-        if path in PAGES:
-            return Sent(_asset(PAGES[path]), "text/html; charset=utf-8")
         if path == "/page.css":
-            return Sent(asset("page.css").encode(), "text/css; charset=utf-8")
+            return PageResponse(asset("page.css").encode(), "text/css; charset=utf-8")
         if path in ASSETS:
             name, kind = ASSETS[path]
-            return Sent(_asset(name), f"{kind}; charset=utf-8")
+            return PageResponse((files(__package__) / name).read_bytes(), f"{kind}; charset=utf-8")
         if path == "/api/runs":
             return as_json(self.runs())
         if path == "/api/flags.json":
             return as_json(self.flags())
         if path == "/api/votes.csv":
-            return Sent(votes_csv(self.votes.read()).encode(), "text/csv; charset=utf-8")
+            return PageResponse(votes_csv(self.votes.read()).encode(), "text/csv; charset=utf-8")
         return self._get_of_group(path, query) if path in OF_GROUPS else None
 
     def change(self, path: str, said: Mapping[str, Any]) -> bool:
@@ -383,7 +353,7 @@ class Viewer(PageServer):
             ],
         }
 
-    def tasks(self, group: Group, metric: str) -> dict[str, Any]:
+    def tasks(self, group: RunGroup, metric: str) -> dict[str, Any]:
         """All tasks of a group with the values of one metric, by column so that 10,000 of them are small."""
         with self.library.lock:
             tasks, metrics = group.tasks, group.metrics
@@ -399,9 +369,9 @@ class Viewer(PageServer):
                 "tasks": tasks,
                 "columns": names,
                 "cells": [["" if name not in cell else str(cell[name]) for cell in cells] for name in names],
-                "metrics": [{"name": m.name, "unit": m.unit, "better": m.better} for m in metrics],
+                "metrics": [one._asdict() for one in metrics],
                 "metric": None if chosen is None else chosen.name,
-                "subjects": [
+                "models": [
                     {"label": label, "kind": run.kind, "look": look(place)}
                     for place, (label, run) in enumerate(group.runs.items())
                 ],
@@ -409,31 +379,23 @@ class Viewer(PageServer):
                     "".join(str(ENDS.index(run.ends.get(t, "left"))) for t in tasks) for run in group.runs.values()
                 ],
                 "values": [
-                    [_short(finite(run.values.get(t, {}).get(chosen.name))) if chosen else None for t in tasks]
+                    [_short(run.values.get(t, {}).get(chosen.name)) if chosen else None for t in tasks]
                     for run in group.runs.values()
                 ],
                 "flags": [task for task in tasks if task in flagged],
             }
 
-    def task(self, group: Group, task: str) -> dict[str, Any]:
+    def task(self, group: RunGroup, task: str) -> dict[str, Any]:
         """Everything about a task but its frames."""
         footage = self.footages.open(group, task)
         with self.library.lock:
             return task_facts(group, task, footage)
 
-    def film(self, group: Group, task: str, *, exact: bool = False) -> tuple[dict[str, Any], bytes]:
+    def film(self, group: RunGroup, task: str, *, exact: bool = False) -> tuple[dict[str, Any], bytes]:
         """The film of a task, with exact depth and labels if wanted, and how its tiles lie."""
         film = self.footages.open(group, task).make_film(exact=exact)
-        facts = {
-            "names": list(film.names),
-            "columns": film.columns,
-            "tile": list(film.tile),
-            "strip": STRIP_PX,
-            "fps": film.fps,
-            "step": film.step,
-            "frames": film.frames,
-        }
-        return facts, film.data
+        facts = {name: getattr(film, name) for name in ("names", "columns", "tile", "fps", "step", "frames")}
+        return {**facts, "strip": STRIP_PX}, film.data
 
     def flags(self) -> dict[str, list[str]]:
         """Flagged tasks by place and suite."""
@@ -442,7 +404,7 @@ class Viewer(PageServer):
         found = read_json_object(self._flags)
         return {str(place): [str(task) for task in tasks] for place, tasks in found.items() if isinstance(tasks, list)}
 
-    def flag(self, group: Group, task: str, on: bool) -> None:
+    def flag(self, group: RunGroup, task: str, on: bool) -> None:
         """Flag a task, or take its flag away."""
         if task not in group.tasks:
             raise UnknownNameError("task", task, group.tasks[:50])
@@ -452,10 +414,10 @@ class Viewer(PageServer):
             flags[_place_of(group)] = [*kept, task] if on else kept
             write_file(self._flags, dumps(flags, indent=1) + "\n")
 
-    def pair(self, group: Group, voter: str) -> dict[str, Any]:
-        """What a voter is shown next, without the names of the subjects."""
+    def pair(self, group: RunGroup, voter: str) -> dict[str, Any]:
+        """What a voter is shown next, without the names of the models."""
         votes = self.votes.read()
-        own = [one for one in votes if (one.suite, one.place) == (group.suite.name, group.place)]
+        own = votes_on(group, votes)
         found = next_pair(group, voter, votes)
         told = {"mine": sum(one.voter == voter for one in own), "all": len(own), "suite": group.suite.name}
         if found is None:
@@ -466,19 +428,21 @@ class Viewer(PageServer):
         answers = {one["name"]: one for one in facts["answers"]}
         sides = []
         for label in (first, second):
-            answer = answers.get(label)
-            clip = footage.clips.get(label)
-            sides.append(
-                {
-                    "frames": 0 if clip is None else len(clip),
-                    "picture": bool(answer and answer["picture"]),
-                    "text": "" if answer is None or answer["picture"] else answer["text"][:4000],
-                }
-            )
+            answer = answers.get(label, {"picture": False, "text": ""})
+            text = "" if answer["picture"] else answer["text"][:4000]
+            frames = len(footage.clips.get(label, ()))
+            sides.append({"frames": frames, "picture": answer["picture"], "text": text})
+        # A name of a pair that does not tell who is who.
+        pair = json.dumps([group.ident, task, first, second])
+        with self._lock:
+            sealed = self._sealed.get(pair)
+            if sealed is None:
+                sealed = secrets.token_urlsafe(12)
+                self._pairs[sealed], self._sealed[pair] = pair, sealed
         return {
             **told,
             "done": False,
-            "pair": self._seal(group, task, first, second),
+            "pair": sealed,
             "task": task,
             "fps": footage.fps,
             "frames": footage.frames,
@@ -488,19 +452,19 @@ class Viewer(PageServer):
             "sides": sides,
         }
 
-    def side(self, group: Group, sealed: str, side: int, frame: int) -> bytes:
+    def side(self, group: RunGroup, sealed: str, side: int, frame: int) -> bytes:
         """A frame, or the picture, of one side of a pair that was shown blind."""
-        task, first, second = self._unseal(group, sealed)
-        label = (first, second)[side]
+        task, *labels = self._unseal(group, sealed)
+        label = labels[side]
         footage = self.footages.open(group, task)
         return self.plate(group, task, label) if footage.card is not None else footage.picture(label, frame)
 
-    def shown(self, group: Group, sealed: str) -> bytes:
+    def shown(self, group: RunGroup, sealed: str) -> bytes:
         """The last frame that both sides of a pair were shown."""
         task, _, _ = self._unseal(group, sealed)
         return self.footages.open(group, task).last_shown()
 
-    def plate(self, group: Group, task: str, label: str) -> bytes:
+    def plate(self, group: RunGroup, task: str, label: str) -> bytes:
         """The picture of an answer."""
         card = self.footages.open(group, task).card
         view = None if card is None else card.plates.get(label)
@@ -508,23 +472,23 @@ class Viewer(PageServer):
             raise UnknownNameError("picture of an answer", label, [] if card is None else card.plates)
         return png(view.picture)
 
-    def vote(self, group: Group, sealed: str, voter: str, choice: str) -> None:
+    def vote(self, group: RunGroup, sealed: str, voter: str, choice: str) -> None:
         """Take a vote."""
         task, first, second = self._unseal(group, sealed)
         self.votes.add(Vote(voter, group.suite.name, group.place, task, first, second, choice))  # type: ignore[arg-type]
 
-    def tally(self, group: Group) -> dict[str, Any]:
+    def tally(self, group: RunGroup) -> dict[str, Any]:
         """Who was preferred, and how far voters and metrics agree."""
         votes = votes_on(group, self.votes.read())
         with self.library.lock:
             return {
                 "votes": len(votes),
                 "voters": len({one.voter for one in votes}),
-                "subjects": preferences(group, votes),
+                "models": preferences(group, votes),
                 "agreement": plain_agreements(agreements(group, votes)),
             }
 
-    def _get_of_group(self, path: str, query: Mapping[str, str]) -> Sent:
+    def _get_of_group(self, path: str, query: Mapping[str, str]) -> PageResponse:
         group = self.library.group(query["g"])
         if path == "/api/tasks":
             return as_json(self.tasks(group, query.get("m", "")))
@@ -533,33 +497,23 @@ class Viewer(PageServer):
         if path == "/api/film":
             return as_json(self.film(group, query["t"], exact=query.get("x") == "1")[0])
         if path == "/film.mp4":
-            return Sent(self.film(group, query["t"], exact=query.get("x") == "1")[1], "video/mp4")
+            return PageResponse(self.film(group, query["t"], exact=query.get("x") == "1")[1], "video/mp4")
         if path == "/frame":
             footage = self.footages.open(group, query["t"])
             data = footage.picture(query["c"], int(query["i"]), difference=query.get("d") == "1")
-            return Sent(data, "image/png", keep=True)
+            return PageResponse(data, "image/png", keep=True)
         if path == "/plate":
-            return Sent(self.plate(group, query["t"], query["c"]), "image/png", keep=True)
+            return PageResponse(self.plate(group, query["t"], query["c"]), "image/png", keep=True)
         if path == "/api/pair":
             return as_json(self.pair(group, query["voter"]))
         if path == "/side":
             data = self.side(group, query["p"], int(query["s"]) % 2, int(query.get("i", 0)))
-            return Sent(data, "image/png", keep=True)
+            return PageResponse(data, "image/png", keep=True)
         if path == "/shown":
-            return Sent(self.shown(group, query["p"]), "image/png", keep=True)
+            return PageResponse(self.shown(group, query["p"]), "image/png", keep=True)
         return as_json(self.tally(group))
 
-    def _seal(self, group: Group, task: str, first: str, second: str) -> str:
-        """A name of a pair that does not tell who is who."""
-        pair = json.dumps([group.ident, task, first, second])
-        with self._lock:
-            sealed = self._sealed.get(pair)
-            if sealed is None:
-                sealed = secrets.token_urlsafe(12)
-                self._pairs[sealed], self._sealed[pair] = pair, sealed
-        return sealed
-
-    def _unseal(self, group: Group, sealed: str) -> tuple[str, str, str]:
+    def _unseal(self, group: RunGroup, sealed: str) -> tuple[str, str, str]:
         known = self._pairs.get(sealed)
         if known is None:
             raise UsageError("a pair that was not shown here; open the voting page again")
@@ -569,16 +523,12 @@ class Viewer(PageServer):
         return task, first, second
 
 
-def _place_of(group: Group) -> str:
+def _place_of(group: RunGroup) -> str:
     return f"{group.place} {group.suite.name}"
 
 
 def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.5g}")
-
-
-def _asset(name: str) -> bytes:
-    return (files(__package__) / name).read_bytes()
+    return None if finite(value) is None else float(f"{value:.5g}")
 
 
 __all__ = ["Viewer"]

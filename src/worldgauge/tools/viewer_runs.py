@@ -12,10 +12,12 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import cv2
 import numpy as np
@@ -26,9 +28,10 @@ from worldgauge.core.io import digest_of, loads, stamp_of
 from worldgauge.core.video import Clip, resize
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import task_ending
-from worldgauge.engine.store import RunFolder, record_entry, score_from_json
-from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.store import RunFolder, record_entry, score_from_json, with_model_key
+from worldgauge.engine.suite.base import ActedSuite, AnsweredSuite, Suite
 from worldgauge.engine.suite.contract import AnswerCard, Record, Score, Task, TaskView
+from worldgauge.engine.suite.decoy import arm_of
 from worldgauge.report.film import Film, make_film, same_rate
 from worldgauge.worlds import View, open_world
 
@@ -40,15 +43,8 @@ _METRIC = b'"metric": "'
 _GROUP = re.compile(rb'"group": (\{[^{}]*\})')
 
 
-@dataclass(frozen=True)
-class MetricFacts:
-    """What a metric is shown with.
-
-    Attributes:
-        name: Its name.
-        unit: Its unit.
-        better: Direction of better values.
-    """
+class MetricFacts(NamedTuple):
+    """What a metric is shown with."""
 
     name: str
     unit: str
@@ -56,11 +52,7 @@ class MetricFacts:
 
 
 class RunIndex:
-    """One run: which tasks it has, how they ended, and the values of their scores.
-
-    Args:
-        directory: Its folder.
-    """
+    """One run: which tasks it has, how they ended, and the values of their scores."""
 
     def __init__(self, directory: Path) -> None:
         self.folder = RunFolder(directory)
@@ -78,21 +70,19 @@ class RunIndex:
 
     @property
     def label(self) -> str:
-        """Name of its subject."""
-        return str(self.facts["subject"]["name"])
+        """Name of its model."""
+        return str(self.facts["model"]["name"])
 
     @property
     def kind(self) -> str:
-        """ "subject" or "reference"."""
-        return str(self.facts["subject"]["kind"])
+        """ "model" or "baseline"."""
+        return str(self.facts["model"]["kind"])
 
     @property
     def counts(self) -> dict[str, int]:
         """Number of tasks by how they ended."""
-        found = dict.fromkeys(ENDS, 0)
-        for end in self.ends.values():
-            found[end] += 1
-        return found
+        ends = list(self.ends.values())
+        return {end: ends.count(end) for end in ENDS}
 
     def refresh(self) -> None:
         """Read what is new."""
@@ -103,7 +93,11 @@ class RunIndex:
             self._read_journal()
             changed = True
         if self._is_new(self.folder.scores_path):
-            self._read_all_scores()
+            position = 0
+            with open(self.folder.scores_path, "rb") as file:
+                for row in file:
+                    self._take(row, self.folder.scores_path, position)
+                    position += len(row)
             changed = True
         if changed:
             self.ends = {}
@@ -125,7 +119,7 @@ class RunIndex:
             with open(path, "rb") as file:
                 file.seek(start)
                 entry = loads(file.readline().rstrip(b",\n").decode())
-            entry.pop("subject")
+            with_model_key(entry).pop("model")
             return score_from_json(entry)
         except (OSError, ValueError, LookupError, TypeError, WorldgaugeError):
             return None
@@ -138,7 +132,7 @@ class RunIndex:
         if "source" in sample:
             sample["source"] = self.facts["source"]
         asked = Task(suite, task, sample, entry["fingerprint"], entry["group"])
-        return asked, Record(asked, entry["subject"], folder, entry["facts"], entry["rollout"])
+        return asked, Record(asked, entry["model"], folder, entry["facts"], entry["rollout"])
 
     def _is_new(self, path: Path) -> bool:
         try:
@@ -168,16 +162,12 @@ class RunIndex:
             except (ValueError, LookupError, TypeError):
                 continue  # the run itself tells of damaged lines
 
-    def _read_all_scores(self) -> None:
-        position = 0
-        with open(self.folder.scores_path, "rb") as file:
-            for line in file:
-                self._take(line, self.folder.scores_path, position)
-                position += len(line)
-
     def _read_record(self, task: str, key: str | None) -> None:
         """Scores of one task, from its record: scores.jsonl is written when the run has ended."""
-        if self.values.get(task) and not self._read_scores.get(task) and self._places_in_whole(task):
+        # What is known of a task may be from scores.jsonl, which is then newer than the journal.
+        whole, journal = (self._seen.get(path.name) for path in (self.folder.scores_path, self.folder.journal_path))
+        is_read = whole is not None and journal is not None and whole[0] >= journal[0]
+        if self.values.get(task) and not self._read_scores.get(task) and is_read:
             self._read_scores[task] = key or ""
             return
         path = self.folder.record(task) / "scores.json"
@@ -192,53 +182,36 @@ class RunIndex:
             return
         self._read_scores[task] = key or ""
 
-    def _places_in_whole(self, task: str) -> bool:
-        """Whether what is known of a task was read from scores.jsonl, which is newer than the journal."""
-        whole, journal = (self._seen.get(path.name) for path in (self.folder.scores_path, self.folder.journal_path))
-        return whole is not None and journal is not None and whole[0] >= journal[0]
-
     def _take(self, line: bytes, path: Path, position: int) -> None:
         line = line.rstrip(b"\n")
         tail, start = _TAIL.search(line), line.rfind(_METRIC)
         if tail is not None and start >= 0:
             begin = start + len(_METRIC)
             task, metric = tail[1].decode(), line[begin : line.index(b'"', begin)].decode()
-            text = tail[2]
-            value = None if text == b"null" else float(text)
+            value = None if tail[2] == b"null" else float(tail[2])
         else:
             try:
                 entry = loads(line.decode())
                 task, metric, value = str(entry["task"]), str(entry["metric"]), entry["value"]
             except (ValueError, LookupError, TypeError):
                 return
+        if arm_of(task):
+            return
         self.values.setdefault(task, {})[metric] = value
         self._places[task, metric] = path, position
-        if metric not in self.metrics:
-            try:
+        with suppress(ValueError, LookupError, TypeError):
+            if metric not in self.metrics:
                 entry = loads(line.decode())
                 self.metrics[metric] = MetricFacts(metric, str(entry["unit"]), str(entry["better"]))
-            except (ValueError, LookupError, TypeError):
-                return
-        if task not in self.groups:
-            # Without its curve a line is read ten times faster; a name of a task may hold the words, but not first.
-            found = _GROUP.search(line)
-            try:
+            if task not in self.groups:
+                # Without its curve a line is read ten times faster; a name of a task may hold the words, but not first.
+                found = _GROUP.search(line)
                 self.groups[task] = dict(json.loads(found[1]) if found else loads(line.decode())["group"])
-            except (ValueError, LookupError, TypeError):
-                return
 
 
 @dataclass
-class Group:
-    """Runs of one suite in one folder.
-
-    Attributes:
-        ident: Names the group in addresses.
-        suite: The suite, with the settings of the first run.
-        place: The folder, below that of the viewer.
-        runs: The runs by label.
-        order: Metrics in the order of the suite's tables; empty until there is a score.
-    """
+class RunGroup:
+    """Runs of one suite in one folder."""
 
     ident: str
     suite: Suite
@@ -273,25 +246,21 @@ class Group:
         return []
 
     def group_of(self, task: str) -> Mapping[str, Any]:
-        """Group of a task; empty where it has no scores yet."""
+        """RunGroup of a task; empty where it has no scores yet."""
         return next((run.groups[task] for run in self.runs.values() if task in run.groups), {})
 
 
 class Library:
-    """All runs below a folder. One thread reads at a time.
-
-    Args:
-        root: The folder.
-    """
+    """All runs below a folder. One thread reads at a time."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.lock = threading.RLock()
         self.problems: dict[str, str] = {}
         self._runs: dict[Path, RunIndex] = {}
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[str, RunGroup] = {}
 
-    def refresh(self) -> list[Group]:
+    def refresh(self) -> list[RunGroup]:
         """Look for new runs, read what has grown."""
         with self.lock:
             self.problems = {}
@@ -306,7 +275,9 @@ class Library:
                     continue
                 place = directory.parent.relative_to(self.root).as_posix() if directory != self.root else "."
                 same = found.setdefault((place, str(run.facts["suite"])), {})
-                same[_free(run.label, same)] = run
+                # The label, with a number if another run of the group has it.
+                names = chain([run.label], (f"{run.label} ({number})" for number in count(2)))
+                same[next(name for name in names if name not in same)] = run
             groups = {}
             for (place, suite), runs in sorted(found.items()):
                 ident = digest_of(f"{place}\0{suite}")[:12]
@@ -317,11 +288,11 @@ class Library:
                 except WorldgaugeError as error:
                     self.problems[f"{place} {suite}"] = str(error)
                     continue
-                groups[ident] = Group(ident, opened, place, runs, [] if known is None else known.order)
+                groups[ident] = RunGroup(ident, opened, place, runs, [] if known is None else known.order)
             self._groups = groups
             return list(groups.values())
 
-    def group(self, ident: str) -> Group:
+    def group(self, ident: str) -> RunGroup:
         """A group by its ident."""
         with self.lock:
             if ident not in self._groups:
@@ -345,22 +316,9 @@ def _run_folders(root: Path) -> Iterator[Path]:
                 if folder == root or not RunFolder(folder).is_earlier:
                     yield folder
                 continue
-            try:
-                deeper += [
-                    one for one in folder.iterdir() if one.is_dir() and one.name[0] != "." and not one.is_symlink()
-                ]
-            except OSError:
-                continue
+            with suppress(OSError):
+                deeper += [p for p in folder.iterdir() if p.is_dir() and p.name[0] != "." and not p.is_symlink()]
         level = deeper
-
-
-def _free(label: str, taken: Mapping[str, Any]) -> str:
-    """The label, with a number where another run of the group has it."""
-    number, name = 1, label
-    while name in taken:
-        number += 1
-        name = f"{label} ({number})"
-    return name
 
 
 TRUTH = "hidden truth"
@@ -382,11 +340,8 @@ class Footage:
     """The films of one task.
 
     Attributes:
-        clips: Clips by name, the truth first where it is known.
         lead: Name of the clip that gives length and rate.
-        notes: What is not shown, and why.
-        card: The answers, for a suite whose tasks are answered in words or builds.
-        shown: What every subject was shown before it answered. None where that is not known.
+        shown: What every model was shown before it answered. None where that is not known.
         exact: Names of clips that the truth's world was drawn anew for: depth and labels of every pixel.
         films: All clips as one video, without and with the exact ones, once they were asked for.
         lock: Held by who reads frames: a decoder has one place at a time.
@@ -423,7 +378,7 @@ class Footage:
         return png(shown)
 
     def last_shown(self) -> bytes:
-        """The last frame that every subject was shown, as PNG."""
+        """The last frame that every model was shown, as PNG."""
         if not self.shown:
             raise UnknownNameError("frame that was shown", "last", [])
         with self.lock:
@@ -453,11 +408,15 @@ class Footages:
         self._held: OrderedDict[tuple[str, str, tuple[Any, ...]], Footage] = OrderedDict()
         self._lock = threading.Lock()
 
-    def open(self, group: Group, task: str) -> Footage:
+    def open(self, group: RunGroup, task: str) -> Footage:
         """The footage of a task."""
         if not any(task in run.ends for run in group.runs.values()):
             raise UnknownNameError("task", task, group.tasks[:50])
-        key = group.ident, task, tuple(_state(run, task) for run in group.runs.values())
+        states = []
+        for run in group.runs.values():  # another key, a new record or a changed folder of data make other footage
+            files = run.folder.record(task) / "record.json", Path(str(run.facts.get("source", "")))
+            states.append((run.ends.get(task), run.facts["task_keys"].get(task), *map(stamp_of, files)))
+        key = group.ident, task, tuple(states)
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
@@ -470,22 +429,10 @@ class Footages:
         return made
 
 
-def _state(run: RunIndex, task: str) -> tuple[Any, ...]:
-    """What a run holds of a task: another key, a new record or a changed folder of data make other footage."""
-    data = Path(str(run.facts.get("source", "")))
-    return (
-        run.ends.get(task),
-        run.facts["task_keys"].get(task),
-        stamp_of(run.folder.record(task) / "record.json"),
-        stamp_of(data),
-    )
-
-
-def task_facts(group: Group, task: str, footage: Footage) -> dict[str, Any]:
+def task_facts(group: RunGroup, task: str, footage: Footage) -> dict[str, Any]:
     """All that the page shows of a task beside its films, plain JSON values."""
-    metrics = [
-        metric for metric in group.metrics if any(metric.name in r.values.get(task, {}) for r in group.runs.values())
-    ]
+    runs = group.runs
+    metrics = [metric for metric in group.metrics if any(metric.name in r.values.get(task, {}) for r in runs.values())]
     rows, curves = [], []
     for label, run in group.runs.items():
         values = [finite(run.values.get(task, {}).get(metric.name)) for metric in metrics]
@@ -510,7 +457,7 @@ def task_facts(group: Group, task: str, footage: Footage) -> dict[str, Any]:
         "truth": TRUTH if TRUTH in footage.clips else None,
         "exact": list(footage.exact),
         "notes": list(footage.notes),
-        "metrics": [{"name": m.name, "unit": m.unit, "better": m.better} for m in metrics],
+        "metrics": [metric._asdict() for metric in metrics],
         "rows": rows,
         "curves": curves,
         "group": {name: str(value) for name, value in group.group_of(task).items()},
@@ -540,7 +487,7 @@ def png(frame: Image) -> bytes:
     return bytes(data)
 
 
-def _gather(group: Group, task: str) -> Footage:
+def _gather(group: RunGroup, task: str) -> Footage:
     suite = group.suite
     notes: list[str] = []
     records: dict[str, tuple[Task, Record]] = {}
@@ -550,9 +497,9 @@ def _gather(group: Group, task: str) -> Footage:
             if found is not None:
                 records[label] = found
     if not records:
-        return Footage(notes=("No subject has answered this task yet.", *notes))
+        return Footage(notes=("No model has answered this task yet.", *notes))
     asked = next(iter(records.values()))[0]
-    if suite.shows_answers:
+    if isinstance(suite, AnsweredSuite):
         scores = {
             label: [s for m in run.values.get(task, {}) if (s := run.score(task, m)) is not None]
             for label, run in group.runs.items()
@@ -563,7 +510,7 @@ def _gather(group: Group, task: str) -> Footage:
     clips: dict[str, Clip] = {}
     exact: dict[str, Clip] = {}
     shown = None
-    if not suite.shows_films:
+    if not isinstance(suite, ActedSuite):
         view = _told(notes, TRUTH, lambda: suite.task_view(asked))
         if view is not None and len(view.truth):
             clips[TRUTH if len(view.truth) > 1 else "start image"] = view.truth
@@ -616,8 +563,8 @@ def _colours(count: int) -> Image:
 _COLOURS = _colours(256)
 
 
-def _clip_of(group: Group, record: Record) -> Clip:
-    if group.suite.shows_films:
+def _clip_of(group: RunGroup, record: Record) -> Clip:
+    if isinstance(group.suite, ActedSuite):
         return group.suite.film(record)
     if record.rollout is None:
         raise WorldgaugeError("its record holds no film")

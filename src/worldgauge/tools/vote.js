@@ -115,7 +115,7 @@
   };
   const results = async () => {
     const found = await ask("/api/tally", { g: group });
-    table($("subjects"), ["subject", "wins", "ties", "losses", "points", "95 % of wins"], found.subjects.map((one) => [one.label, one.wins, one.ties, one.losses, share(one), interval(one)]));
+    table($("models"), ["model", "wins", "ties", "losses", "points", "95 % of wins"], found.models.map((one) => [one.label, one.wins, one.ties, one.losses, share(one), interval(one)]));
     table($("agreement"), ["agrees with people", "share", "95 %", "n", "left out"], found.agreement.map((one) => [one.name, share(one), interval(one), one.n, one.left_out]));
     $("results").hidden = false;
   };

@@ -61,7 +61,7 @@ def answer_of(
     """Open the response at the end of all redirects."""
     if os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"):
         raise PullError(
-            f"{OFFLINE_VARIABLE} is set, so nothing is fetched; files already here: worldgauge weights adopt FOLDER"
+            f"{OFFLINE_VARIABLE} is set, so nothing is fetched; with files of yours: worldgauge weights pull --from DIR"
         )
     first, linked = _address(url).netloc.lower(), Linked()
     for _ in range(MAX_REDIRECTS + 1):
@@ -168,11 +168,8 @@ class _AgainError(Exception):
 
 
 def fetch(file: WeightFile, of: WeightSet, folder: Path, first: Seen | None, progress: Progress) -> Seen:
-    """Download a file into a folder; for one process at a time.
-
-    An incomplete download is kept and continued.
-    """
-    part, tries = Part(folder / file.name), 0
+    """Download a file into a folder; for one process at a time. An incomplete download is kept and continued."""
+    part, tries = PartialDownload(folder / file.name), 0
     most = part.size
     while True:
         try:
@@ -186,7 +183,7 @@ def fetch(file: WeightFile, of: WeightSet, folder: Path, first: Seen | None, pro
                 kept = "; the part that is here is kept, and the same command continues it" if part.size else ""
                 raise PullError(
                     f"{shown(file.url)}: {why or type(error).__name__}{proxy_note(file.url)}{kept}. "
-                    "Where there is no network: worldgauge weights adopt FOLDER"
+                    "Where there is no network: worldgauge weights pull --from FOLDER"
                 ) from error
             time.sleep(max(WAITS_S[tries], getattr(error, "after_s", 0.0)))
             tries += 1
@@ -203,7 +200,7 @@ def fetch(file: WeightFile, of: WeightSet, folder: Path, first: Seen | None, pro
     return seen
 
 
-def _continue(file: WeightFile, of: WeightSet, part: Part, progress: Progress) -> Linked:
+def _continue(file: WeightFile, of: WeightSet, part: PartialDownload, progress: Progress) -> Linked:
     """Ask for the bytes that are missing and append them to `part`; returns once it is as long as it should be."""
     begun = part.version(file.url)
     start = part.size if begun else 0
@@ -218,7 +215,9 @@ def _continue(file: WeightFile, of: WeightSet, part: Part, progress: Progress) -
             raise _refusal(answer, file, of, token)
         if linked.sha256 and not linked.sha256.startswith(file.sha256):
             raise DataError(f"{shown(file.url)}: expected sha256 {file.sha256}, its owner now has {linked.sha256}")
-        version = Version(file.url, _strong(answer.headers.get("ETag", "")), linked.sha256)
+        # Only a strong etag promises equal bytes, not only equal meaning.
+        strong = re.fullmatch(r'"[!-~]{1,200}"', answer.headers.get("ETag", ""))
+        version = Version(file.url, strong[0] if strong else "", linked.sha256)
         first, total = _extent(answer, linked)
         follows = begun is None or version.continues(begun, checked=file.published)
         if answer.status == 416 and follows and total == start:
@@ -235,7 +234,7 @@ def _continue(file: WeightFile, of: WeightSet, part: Part, progress: Progress) -
 
 def _append(
     answer: http.client.HTTPResponse,
-    part: Part,
+    part: PartialDownload,
     done: int,
     limit: int,
     version: Version,
@@ -271,7 +270,7 @@ def _extent(answer: http.client.HTTPResponse, linked: Linked) -> tuple[int, int 
     return int(found[1] or 0), number(found[2])
 
 
-def _limit(file: WeightFile, total: int | None, start: int, part: Part) -> int:
+def _limit(file: WeightFile, total: int | None, start: int, part: PartialDownload) -> int:
     """Largest number of bytes that the file may have."""
     where = shown(file.url)
     if total is not None and file.bytes is not None and total != file.bytes:
@@ -299,7 +298,7 @@ def _refusal(answer: http.client.HTTPResponse, file: WeightFile, of: WeightSet, 
             f"then set {TOKEN_VARIABLE} to a token of that account"
         )
     if answer.status in (404, 410):
-        why = f"is no longer there ({status}); see {of.source}. A copy you have: worldgauge weights adopt FOLDER"
+        why = f"is no longer there ({status}); see {of.source}. A copy you have: worldgauge weights pull --from FOLDER"
         return PullError(f"{shown(file.url)} {why}")
     return PullError(f"{shown(file.url)} answered {status}; see {of.source}")
 
@@ -312,13 +311,8 @@ def _token() -> str:
     return token
 
 
-def _strong(etag: str) -> str:
-    """An etag that promises equal bytes, not only equal meaning."""
-    return etag if re.fullmatch(r'"[!-~]{1,200}"', etag) else ""
-
-
 @contextmanager
-def _on_disk(part: Part) -> Iterator[None]:
+def _on_disk(part: PartialDownload) -> Iterator[None]:
     """Turn errors of the disk into errors that are not retried, unlike those of the network."""
     try:
         yield
@@ -344,7 +338,7 @@ class Version:
         return checked
 
 
-class Part:
+class PartialDownload:
     """An incomplete download of a file."""
 
     def __init__(self, path: Path) -> None:

@@ -29,11 +29,8 @@ _SHOWN = 3
 
 
 def read_tensors(path: Path) -> dict[str, Float32]:
-    """Read a weight file: .npz, .safetensors, or .pth (which needs the extra 'torch'). No code in it is run.
-
-    Returns:
-        Floating-point tensors of any width by name, as float32; others, such as counters, are left out.
-    """
+    """Read a weight file: .npz, .safetensors, or .pth (which needs the extra 'torch'). No code in it is run. Returns
+    floating-point tensors of any width by name, as float32; others, such as counters, are left out."""
     if not path.is_file():
         raise DataError(f"{path}: no such weight file")
     readers = {".npz": read_npz, ".safetensors": read_safetensors, ".pth": read_torch, ".pt": read_torch}
@@ -112,13 +109,8 @@ def check_size(path: Path, bytes: int) -> None:
 
 
 def read_safetensors(path: Path) -> dict[str, Float32]:
-    """Read a .safetensors file.
-
-    It holds 8 bytes header length, a JSON header, then the data of all tensors, little-endian, without gaps.
-
-    Returns:
-        Tensors by name, as float32.
-    """
+    """Read a .safetensors file. It holds 8 bytes header length, a JSON header, then the data of all tensors,
+    little-endian, without gaps. Returns tensors by name, as float32."""
     whole = path.stat().st_size
     with path.open("rb") as file:
         start = 8 + int.from_bytes(file.read(8), "little")
@@ -131,7 +123,9 @@ def read_safetensors(path: Path) -> dict[str, Float32]:
             if "F" in kind:
                 file.seek(start + offset)
                 raw = np.fromfile(file, f"<u{_SIZES[kind]}", math.prod(shape))
-                tensors[name] = _float32(raw, kind).reshape(shape)
+                # BF16 is the upper half of a float32.
+                bits = raw.astype(np.uint32) << 16 if kind == "BF16" else raw
+                tensors[name] = bits.view(f"<f{bits.itemsize}").astype(np.float32, copy=False).reshape(shape)
     return tensors
 
 
@@ -173,19 +167,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _float32(raw: NDArray[Any], kind: str) -> Float32:
-    """Numbers of the bits `raw`, unsigned integers of the width of `kind`."""
-    if kind == "BF16":  # the upper half of a float32
-        return (raw.astype(np.uint32) << 16).view(np.float32)
-    return raw.view(f"<f{_SIZES[kind]}").astype(np.float32, copy=False)
-
-
 def read_npz(path: Path) -> dict[str, Float32]:
-    """Read the arrays of a zip of .npy files.
-
-    Returns:
-        Arrays by name, as float32.
-    """
+    """Read the arrays of a zip of .npy files. Returns arrays by name, as float32."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
@@ -229,11 +212,7 @@ _WRAPPERS = ("params", "state_dict", "model")
 
 
 def read_torch(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Read a state dict in torch's zip format or its older format.
-
-    Returns:
-        Tensors by name, as float32.
-    """
+    """Read a state dict in torch's zip format or its older format. Returns tensors by name, as float32."""
     try:
         torch = importlib.import_module("torch")
     except ImportError:

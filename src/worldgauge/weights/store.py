@@ -43,13 +43,8 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """State of a set on this machine.
-
-    Attributes:
-        state: "here": all files, and correct. "partial": some files, or part of one. "wrong": some are not correct. See
-            `State`.
-    """
+class WeightSetStatus:
+    """State of a set on this machine."""
 
     set: WeightSet
     folder: Path
@@ -64,10 +59,8 @@ class Standing:
 
 
 def opened(name: str) -> Opened:
-    """Open a set whose files are all there and correct.
-
-    Files that have not changed since they were last read are not read again.
-    """
+    """Open a set whose files are all there and correct. Files that have not changed since they were last read are not
+    read again."""
     return _opened(standing(name))
 
 
@@ -76,7 +69,7 @@ def verify(name: str) -> Opened:
     return _opened(standing(name, afresh=True))
 
 
-def standing(name: str, *, afresh: bool = False) -> Standing:
+def standing(name: str, *, afresh: bool = False) -> WeightSetStatus:
     """State of a set on this machine."""
     known = known_set(name)
     folder = store_folder() / name
@@ -97,7 +90,7 @@ def standing(name: str, *, afresh: bool = False) -> Standing:
         write_records(folder, records)
     begun = bool(seen) or any(part_of(folder / file.name).is_file() for file in known.files)
     state: State = "wrong" if faults else "here" if len(found) == len(known.files) else "partial" if begun else "absent"
-    return Standing(known, folder, state, {name: one.sha256 for name, one in seen.items()}, faults)
+    return WeightSetStatus(known, folder, state, {name: one.sha256 for name, one in seen.items()}, faults)
 
 
 def known_set(name: str) -> WeightSet:
@@ -153,7 +146,7 @@ def digest_of(folder: Path, names: Iterable[str]) -> str:
     return _digest({name: seen_at(folder / name).sha256 for name in names})
 
 
-def _opened(found: Standing) -> Opened:
+def _opened(found: WeightSetStatus) -> Opened:
     name = found.set.name
     for file, fault in found.faults.items():
         raise DataError(f"{found.folder / file}: {fault}; to have it replaced: worldgauge weights pull {name}")
@@ -185,10 +178,8 @@ class Seen:
 
 
 def seen_at(path: Path) -> Seen:
-    """Read and hash a file.
-
-    A file that changes meanwhile keeps its earlier time in the result, so it is read again the next time.
-    """
+    """Read and hash a file. A file that changes meanwhile keeps its earlier time in the result, so it is read again the
+    next time."""
     with path.open("rb") as file:
         before = os.fstat(file.fileno())
         return Seen(before.st_size, before.st_mtime_ns, hashlib.file_digest(file, "sha256").hexdigest())
@@ -206,10 +197,8 @@ def records_of(folder: Path) -> dict[str, Seen]:
 
 
 def write_records(folder: Path, records: Mapping[str, Seen]) -> None:
-    """Write the record of a folder in one step; several processes may do so.
-
-    A folder that is read-only stays without one.
-    """
+    """Write the record of a folder in one step; several processes may do so. A folder that is read-only stays without
+    one."""
     text = json.dumps({"files": {name: asdict(seen) for name, seen in sorted(records.items())}}, indent=1)
     with suppress(OSError):
         handle, part = tempfile.mkstemp(prefix=f"{RECORD}.", dir=folder)  # a unique name: workers open at the same time
@@ -227,7 +216,7 @@ MOST_FILES = 200_000
 
 
 @dataclass(frozen=True)
-class Adopted:
+class AdoptedFile:
     """A file that was taken into the store."""
 
     set: str
@@ -238,14 +227,9 @@ class Adopted:
 
 @dataclass
 class Adoption:
-    """Result of a search for weights.
+    """Result of a search for weights."""
 
-    Attributes:
-        here: Files (set, name) that were in the store before.
-        wrong: Files with the right name and the wrong content, described in words.
-    """
-
-    taken: list[Adopted] = field(default_factory=list)
+    taken: list[AdoptedFile] = field(default_factory=list)
     here: list[tuple[str, str]] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
@@ -338,7 +322,7 @@ def _take(of: WeightSet, files: Mapping[str, Path], seen: Mapping[Path, Seen], a
                 (store / name).unlink()
                 raise DataError(f"{source}: has changed while it was taken")
             write_records(store, records | {name: arrived})
-            adoption.taken.append(Adopted(of.name, name, source, linked))
+            adoption.taken.append(AdoptedFile(of.name, name, source, linked))
 
 
 def _link(source: Path, target: Path) -> bool:

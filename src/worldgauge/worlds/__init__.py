@@ -52,7 +52,6 @@ class World(Protocol):
     @property
     def facts(self) -> WorldFacts:
         """Everything that is needed to build the world again."""
-        ...
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
         """Render what a camera sees.
@@ -65,7 +64,6 @@ class World(Protocol):
         Returns:
             The view.
         """
-        ...
 
 
 worlds: Registry[Callable[..., World]] = Registry("world", __name__, group="worldgauge.worlds", in_suites="worlds")
@@ -102,9 +100,10 @@ def open_world(facts: WorldFacts) -> World:
 
 
 def caption_of(facts: WorldFacts | None) -> str | None:
-    """Describe a world in a sentence made of its exact labels, for models that want a caption of the scene.
+    """Describe a world as a whole in a sentence. `captions.caption_at` describes one view.
 
-    A world describes itself by a class method `describe`, which takes its arguments and need not build it.
+    A world describes itself by a class method `describe`, which takes its arguments and need not build it. Its method
+    `caption` describes a view.
 
     Args:
         facts: Facts of the world; None where it is not known.
@@ -130,18 +129,7 @@ def files_of(name: str) -> frozenset[str]:
 
 
 def located(facts: WorldFacts, folder: Path) -> WorldFacts:
-    """Complete the file paths in the facts of a world.
-
-    Args:
-        facts: Facts with file paths relative to the data set.
-        folder: Folder of the data set.
-
-    Returns:
-        The facts with full paths.
-
-    Raises:
-        DataError: For a path that is not a plain relative path within the folder.
-    """
+    """Complete the file paths in the facts of a world."""
     params = dict(facts.params)
     for name in files_of(facts.name) & params.keys():
         relative = params[name]
@@ -155,7 +143,7 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
-# Subjects are asked about the same places one after the other, and a village takes as long to build as a hundred views.
+# Models are asked about the same places one after the other, and a village takes as long to build as a hundred views.
 @lru_cache(maxsize=16)
 def _open(
     name: str, params: tuple[tuple[str, Any], ...], digest: str | None, stamps: tuple[Stamp | None, ...]

@@ -14,7 +14,7 @@ from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.mesh import mesh_of
 from worldgauge.worlds.blocks.render import in_world, shades_of
 from worldgauge.worlds.indoor import _paint
-from worldgauge.worlds.indoor._paint import Looks
+from worldgauge.worlds.indoor._paint import BoxLooks
 from worldgauge.worlds.voxel.blocks import (
     CATEGORIES,
     CATEGORY_OF,
@@ -35,13 +35,11 @@ _FAR_M = 1e4
 
 
 def home_patches(
-    looks: Looks, categories: tuple[str, ...], texel_m: float, quality: int | None
+    looks: BoxLooks, categories: tuple[str, ...], texel_m: float, quality: int | None
 ) -> tuple[list[Patch], Pages]:
     """Mesh of boxes: every face that is not inside another box, two triangles each.
 
     Args:
-        looks: The boxes and what they are painted with.
-        categories: Names of categories.
         texel_m: Side of a texel in metres. Faces that would pass a texture page have larger ones.
         quality: Of the pictures; see `Pages`.
     """
@@ -60,10 +58,16 @@ def home_patches(
         face = _Face(_corners(bounds[n], side), left + GUTTER_PX, top + GUTTER_PX, wide, high)
         held.setdefault((int(looks.instance[n]), int(looks.category[n]), page), []).append(face)
     images = shelves.images()
-    patches = [
-        _home_patch(own, instance, categories[category], page, images[page])
-        for (instance, category, page), own in sorted(held.items())
-    ]
+    patches = []
+    for (instance, category, page), own in sorted(held.items()):
+        high, wide = images[page].shape[:2]
+        uv = []
+        for face in own:
+            along = face.corners[1]
+            # Rows go down, v goes up.
+            uv.append(np.stack([face.left + along[:, 0] * face.wide, face.top + (1 - along[:, 1]) * face.high], -1))
+        corners = np.concatenate([face.corners[0] for face in own])
+        patches.append(_patch(instance, categories[category], page, corners, np.concatenate(uv) / [wide, high]))
     return patches, Pages(images, quality)
 
 
@@ -104,22 +108,13 @@ class _Shelves:
         return tuple(page[: -(-used // 4) * 4] for page, used in zip(self.pages, self._used, strict=True))
 
 
-def _home_patch(faces: list[_Face], instance: int, category: str, page: int, image: Image) -> Patch:
-    high, wide = image.shape[:2]
-    uv = []
-    for face in faces:
-        along = face.corners[1]
-        # Rows go down, v goes up.
-        uv.append(np.stack([face.left + along[:, 0] * face.wide, face.top + (1 - along[:, 1]) * face.high], -1))
-    triangles = np.array([[0, 1, 2], [0, 2, 3]]) + 4 * np.arange(len(faces))[:, None, None]
-    return Patch(
-        instance,
-        category,
-        page,
-        np.concatenate([face.corners[0] for face in faces]).astype(np.float32),
-        (np.concatenate(uv) / [wide, high]).astype(np.float32),
-        triangles.reshape(-1, 3).astype(np.uint32),
-    )
+def _patch(
+    instance: int, category: str, page: int, corners: FloatArray, uv: FloatArray, two_sided: bool = False, **more: float
+) -> Patch:
+    """A patch of rectangles whose corners (4n, 3) follow each other, in two triangles each."""
+    halves = np.array([[0, 1, 2], [0, 2, 3]]) + 4 * np.arange(len(corners) // 4)[:, None, None]
+    single, triangles = corners.astype(np.float32), halves.reshape(-1, 3).astype(np.uint32)
+    return Patch(instance, category, page, single, uv.astype(np.float32), triangles, two_sided, **more)
 
 
 def _flat(side: int) -> tuple[int, int]:
@@ -162,7 +157,7 @@ def _seen_faces(bounds: FloatArray) -> list[tuple[int, int]]:
     return faces
 
 
-def _painted(looks: Looks, n: int, side: int, wide: int, high: int) -> Image:
+def _painted(looks: BoxLooks, n: int, side: int, wide: int, high: int) -> Image:
     """Texels of a face with its gutter, (high + 2 * GUTTER_PX, wide + 2 * GUTTER_PX, 3)."""
     bounds, axis, (along, up) = looks.bounds[n], side // 2, _flat(side)
     texel = (bounds[3 + along] - bounds[along]) / wide, (bounds[3 + up] - bounds[up]) / high
@@ -242,9 +237,12 @@ def village_patches(world: VoxelWorld) -> tuple[list[Patch], Pages]:
     rows = _merged(np.concatenate(faces.rows)) if faces.rows else np.zeros((0, 9), np.int64)
     flowers = np.concatenate(plants.rows) if plants.rows else np.zeros((0, 9), np.int64)
     images = tuple(_tile(texture, face) for texture, face in tiles)
-    patches = [
-        _village_patch(own, flat=flat) for flat, found in ((True, rows), (False, flowers)) for own in _grouped(found)
-    ]
+    patches = []
+    for corners_of, found in ((_rectangles, rows), (_crosses, flowers)):
+        for own in _grouped(found):
+            tile, _, instance, category = own[0, :4].tolist()
+            two_sided = corners_of is _crosses
+            patches.append(_patch(instance, CATEGORIES[category], tile, *corners_of(own), two_sided))
     return sorted(patches, key=lambda patch: (patch.instance, patch.category, patch.page)), Pages(
         images, quality=None, nearest=True, repeat=True
     )
@@ -316,21 +314,6 @@ def _grouped(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     rows = rows[np.lexsort([rows[:, column] for column in (1, 0, 3, 2)])]
     cuts = np.flatnonzero((rows[1:, [2, 3, 0]] != rows[:-1, [2, 3, 0]]).any(1)) + 1
     return np.split(rows, cuts)
-
-
-def _village_patch(rows: NDArray[np.int64], *, flat: bool) -> Patch:
-    vertices, uv = _rectangles(rows) if flat else _crosses(rows)
-    count = len(vertices) // 4
-    triangles = np.array([[0, 1, 2], [0, 2, 3]]) + 4 * np.arange(count)[:, None, None]
-    return Patch(
-        int(rows[0, 2]),
-        CATEGORIES[int(rows[0, 3])],
-        int(rows[0, 0]),
-        vertices.astype(np.float32),
-        uv.astype(np.float32),
-        triangles.reshape(-1, 3).astype(np.uint32),
-        two_sided=not flat,
-    )
 
 
 def _rectangles(rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -409,17 +392,7 @@ def build_patches(blueprint: Blueprint) -> tuple[list[Patch], Pages]:
         np.stack([kind, mesh.colours[:, 3], mesh.two_sided], 1).astype(np.int64), axis=0
     ).tolist():
         faces = np.flatnonzero((kind == number) & (mesh.colours[:, 3] == opacity) & (mesh.two_sided == two_sided))
-        triangles = np.array([[0, 1, 2], [0, 2, 3]]) + 4 * np.arange(len(faces))[:, None, None]
-        patches.append(
-            Patch(
-                number + 1,
-                names[number].replace("_", " "),
-                0,
-                corners[faces].reshape(-1, 3).astype(np.float32),
-                middle[faces].repeat(4, 0).astype(np.float32),
-                triangles.reshape(-1, 3).astype(np.uint32),
-                bool(two_sided),
-                opacity / 255,
-            )
-        )
+        name, quads = names[number].replace("_", " "), corners[faces].reshape(-1, 3)
+        uv = middle[faces].repeat(4, 0)
+        patches.append(_patch(number + 1, name, 0, quads, uv, bool(two_sided), opacity=opacity / 255))
     return patches, Pages((page,), quality=None, nearest=True)

@@ -32,7 +32,6 @@ class Capsule(NamedTuple):
 
     Attributes:
         start: End of the segment in the body frame, metres.
-        end: Other end.
         width: Radius across, along y as far as the segment allows, metres.
         colour: RGB in full light.
         flat: Depth over width.
@@ -54,7 +53,8 @@ def figure(phase: float) -> list[Capsule]:
     sink = min(part.start[2] for leg in legs for part in leg if part.colour == _SHOE) - _ANKLE_M
     parts = [part for leg in legs for part in leg]
     parts += [*_TRUNK, *_arm(0.222, -0.8 * swing), *_arm(-0.222, 0.8 * swing)]
-    return [part._replace(start=_lowered(part.start, sink), end=_lowered(part.end, sink)) for part in parts]
+    lowered = [[(x, y, z - sink) for x, y, z in (part.start, part.end)] for part in parts]
+    return [part._replace(start=start, end=end) for part, (start, end) in zip(parts, lowered, strict=True)]
 
 
 def phase_at(xy: FloatArray) -> float:
@@ -107,10 +107,6 @@ def _arm(y: float, swing: float) -> list[Capsule]:
 
 def _hung(point: tuple[float, float, float], length: float, angle: float) -> tuple[float, float, float]:
     return point[0] + length * math.sin(angle), point[1], point[2] - length * math.cos(angle)
-
-
-def _lowered(point: tuple[float, float, float], by: float) -> tuple[float, float, float]:
-    return point[0], point[1], point[2] - by
 
 
 _TRUNK = (

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import cv2
 import numpy as np
@@ -17,9 +17,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Image
 from worldgauge.core.io import write_file
 from worldgauge.version import __version__
-
-Up = Literal["y", "z"]
-"""The axis that points up in the file: y by the standard, z for programs that take scans as they are published."""
+from worldgauge.worlds.scan.mesh import Up, theirs
 
 _FLOAT, _UINT32 = 5126, 5125
 _VERTICES, _INDICES = 34962, 34963
@@ -31,8 +29,6 @@ class Patch:
 
     Attributes:
         instance: Number of the thing; 0 for walls, ground and the like.
-        category: What it is.
-        page: Index of its texture.
         vertices: (V, 3) float32 metres, in our frame.
         uv: (V, 2) float32, 0 to 1 from the upper left corner of the texture.
         triangles: (T, 3) uint32, counter-clockwise seen from outside.
@@ -48,6 +44,11 @@ class Patch:
     triangles: NDArray[np.uint32]
     two_sided: bool = False
     opacity: float = 1.0
+
+    @property
+    def look(self) -> tuple[int, bool, float]:
+        """What decides its material."""
+        return self.page, self.two_sided, self.opacity
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,7 @@ class Pages:
 
 
 def write_glb(path: Path, patches: Sequence[Patch], pages: Pages, *, up: Up = "y") -> None:
-    """Write patches as a GLB file. Things become nodes, named by category, with their instance in `extras`.
-
-    Args:
-        path: The file.
-        patches: What is drawn.
-        pages: Their textures.
-        up: The axis that points up in the file.
-    """
+    """Write patches as a GLB file. Things become nodes, named by category, with their instance in `extras`."""
     if not patches or any(not 0 <= patch.page < len(pages.images) for patch in patches):
         raise UsageError(f"{path}: nothing to write, or a face without its texture")
     store = _Store()
@@ -83,19 +77,14 @@ def write_glb(path: Path, patches: Sequence[Patch], pages: Pages, *, up: Up = "y
     kind = "image/png" if pages.quality is None else "image/jpeg"
     views = [{"bufferView": store.add(data), "mimeType": kind} for data in images]
     meshes, nodes = [], []
-    materials = {key: n for n, key in enumerate(dict.fromkeys(_look(patch) for patch in patches))}
+    materials = {key: n for n, key in enumerate(dict.fromkeys(patch.look for patch in patches))}
     owned: dict[tuple[int, str], list[Patch]] = {}
     for patch in patches:
         owned.setdefault((patch.instance, patch.category), []).append(patch)
     for (instance, category), own in owned.items():
         meshes.append({"primitives": [_primitive(store, patch, up, materials) for patch in own]})
-        nodes.append(
-            {
-                "name": category,
-                "mesh": len(meshes) - 1,
-                "extras": {"instance": instance, "category": category},
-            }
-        )
+        extras = {"instance": instance, "category": category}
+        nodes.append({"name": category, "mesh": len(meshes) - 1, "extras": extras})
     filters = {"magFilter": 9728, "minFilter": 9984} if pages.nearest else {"magFilter": 9729, "minFilter": 9987}
     document = {
         "asset": {"version": "2.0", "generator": f"worldgauge {__version__}"},
@@ -142,14 +131,6 @@ class _Store:
         return len(self.accessors) - 1
 
 
-_Look = tuple[int, bool, float]
-"""Page, whether it is seen from behind, opacity."""
-
-
-def _look(patch: Patch) -> _Look:
-    return patch.page, patch.two_sided, patch.opacity
-
-
 def _material(page: int, two_sided: bool, opacity: float, cut: bool) -> dict[str, Any]:
     colour: dict[str, Any] = {"baseColorTexture": {"index": page}, "metallicFactor": 0, "roughnessFactor": 1}
     material: dict[str, Any] = {"pbrMetallicRoughness": colour, "extensions": {"KHR_materials_unlit": {}}}
@@ -163,17 +144,15 @@ def _material(page: int, two_sided: bool, opacity: float, cut: bool) -> dict[str
     return material
 
 
-def _primitive(store: _Store, patch: Patch, up: Up, materials: dict[_Look, int]) -> dict[str, Any]:
-    x, y, z = patch.vertices.T
-    # Axes trade places and signs only, so no bit of a coordinate changes.
-    turned = np.stack([-y, z, -x] if up == "y" else [-y, x, z], -1).astype("<f4")
+def _primitive(store: _Store, patch: Patch, up: Up, materials: dict[tuple[int, bool, float], int]) -> dict[str, Any]:
+    turned = theirs(patch.vertices, up).astype("<f4")
     return {
         "attributes": {
             "POSITION": store.add_array(turned, "VEC3", _FLOAT, _VERTICES, bounds=True),
             "TEXCOORD_0": store.add_array(patch.uv.astype("<f4"), "VEC2", _FLOAT, _VERTICES),
         },
         "indices": store.add_array(patch.triangles.astype("<u4").reshape(-1), "SCALAR", _UINT32, _INDICES),
-        "material": materials[_look(patch)],
+        "material": materials[patch.look],
     }
 
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError
 from worldgauge.worlds import open_world
-from worldgauge.worlds._glb import Pages, Patch, Up, write_glb
+from worldgauge.worlds._glb import Pages, Patch, write_glb
 from worldgauge.worlds.blocks.blueprint import Blueprint
+from worldgauge.worlds.scan.mesh import Up
 
 EXPORTED = ("indoor", "voxel")
 """Worlds that can be written."""
@@ -17,15 +18,8 @@ STARTER = {"home-1": WorldFacts("indoor", {"seed": 1}), "home-2": WorldFacts("in
 """Scans of our own to begin with, by the names of their files."""
 
 
-class Exported(NamedTuple):
-    """What a file holds.
-
-    Attributes:
-        triangles: Number of triangles.
-        things: Number of named things.
-        pages: Number of textures.
-        size_bytes: Size of the file.
-    """
+class GlbSummary(NamedTuple):
+    """What a file holds."""
 
     triangles: int
     things: int
@@ -35,15 +29,12 @@ class Exported(NamedTuple):
 
 def export_world(
     facts: WorldFacts, path: Path, *, texel_m: float = 0.005, quality: int | None = 92, up: Up = "y"
-) -> Exported:
+) -> GlbSummary:
     """Write an embedded world as a GLB file, with its textures, names and instance numbers.
 
     Args:
-        facts: The world.
-        path: The file.
         texel_m: Side of a texel in metres, for homes; those of villages are a sixteenth.
         quality: Of its JPEG pictures, 1 to 100; None for PNG, which villages always have.
-        up: The axis that points up in the file.
     """
     if facts.name not in EXPORTED:
         raise UsageError(f"world '{facts.name}' cannot be exported; these can: {', '.join(EXPORTED)}")
@@ -64,11 +55,10 @@ def export_world(
     return _written(path, *made, up)
 
 
-def export_starter(folder: Path, *, texel_m: float = 0.008) -> dict[Path, Exported]:
+def export_starter(folder: Path, *, texel_m: float = 0.008) -> dict[Path, GlbSummary]:
     """Write the scans to begin with: two homes with textures, names and instances, under 8 MB in all.
 
     Args:
-        folder: Where they are written.
         texel_m: Side of a texel in metres.
     """
     return {
@@ -77,20 +67,14 @@ def export_starter(folder: Path, *, texel_m: float = 0.008) -> dict[Path, Export
     }
 
 
-def export_build(blueprint: Blueprint, path: Path, *, up: Up = "y") -> Exported:
-    """Write a build as a GLB file, with its colours and the names of its blocks.
-
-    Args:
-        blueprint: The build.
-        path: The file.
-        up: The axis that points up in the file.
-    """
+def export_build(blueprint: Blueprint, path: Path, *, up: Up = "y") -> GlbSummary:
+    """Write a build as a GLB file, with its colours and the names of its blocks."""
     from worldgauge.worlds._export_meshes import build_patches
 
     return _written(path, *build_patches(blueprint), up)
 
 
-def _written(path: Path, patches: list[Patch], pages: Pages, up: Up) -> Exported:
+def _written(path: Path, patches: list[Patch], pages: Pages, up: Up) -> GlbSummary:
     write_glb(path, patches, pages, up=up)
     things = len({patch.instance for patch in patches} - {0})
-    return Exported(sum(len(patch.triangles) for patch in patches), things, len(pages.images), path.stat().st_size)
+    return GlbSummary(sum(len(patch.triangles) for patch in patches), things, len(pages.images), path.stat().st_size)

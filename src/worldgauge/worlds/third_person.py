@@ -47,7 +47,7 @@ class ThirdPerson(Voxel):
     """
 
     categories: tuple[str, ...] = (*CATEGORIES, CHARACTER)
-    standpoint: ClassVar[str] = "in third person, over the shoulder of the walker"
+    viewpoint: ClassVar[str] = ", seen from behind a person with an orange backpack"
 
     @property
     def facts(self) -> WorldFacts:
@@ -61,11 +61,7 @@ class ThirdPerson(Voxel):
 
         Args:
             pose: Camera-to-world pose, (4, 4), metres.
-            camera: Size and kind of the image.
             position: Whether hit points are computed as well.
-
-        Returns:
-            The view.
         """
         from worldgauge.worlds._figure import draw_figure
 
@@ -101,21 +97,13 @@ class ThirdPerson(Voxel):
 
         Args:
             pose: Camera-to-world pose (4, 4).
-            camera: The camera.
             position: Also the world position of every pixel, metres.
         """
         return super().view(pose, camera, position=position)
 
 
 def feet_of(poses: ArrayLike) -> FloatArray:
-    """Positions of the figure's feet for cameras.
-
-    Args:
-        poses: Camera-to-world poses, (..., 4, 4), metres.
-
-    Returns:
-        (..., 3) metres.
-    """
+    """Positions (..., 3) of the figure's feet, metres, for camera-to-world poses (..., 4, 4)."""
     poses = np.asarray(poses, np.float64)
     feet: FloatArray = poses[..., :3, 3] + ARM_M * poses[..., :3, 2] - np.array([0.0, 0.0, PIVOT_M])
     return feet

@@ -16,7 +16,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import World
 from worldgauge.worlds.gpu.batch import Batched
-from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, Stance
+from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, NAV_STEPS, Primitive, Stance
 
 SENSORS = ("depth", "instance", "panorama")
 """What an observation of a `PrimitiveEnv` can hold besides "rgb"."""
@@ -32,13 +32,8 @@ class WalkerEnv(gymnasium.Env[Any, Any]):
     where its eye is (`pose`), and what info holds (`told`).
 
     Args:
-        world: Where it walks.
         sights: What its observation holds: a dictionary, or the array "rgb" alone where its space is no dictionary.
-        labels: What its info holds besides.
         render_mode: "rgb_array" or None.
-
-    Raises:
-        UsageError: For another render mode.
     """
 
     def __init__(self, world: World, sights: Sights, labels: Sights, render_mode: str | None) -> None:
@@ -52,24 +47,13 @@ class WalkerEnv(gymnasium.Env[Any, Any]):
         """Put the walker somewhere by chance, or where `options` say.
 
         Args:
-            seed: Seed of the environment's generator, as in gymnasium.
             options: May hold 'position' (metres) and 'yaw' (radians).
-
-        Returns:
-            Observation and info.
-
-        Raises:
-            UsageError: Unknown options, or a position where it cannot stand.
         """
         self.begin(seed=seed, options=options)
         return self._observe()
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Carry out an action.
-
-        Raises:
-            UsageError: Before the first reset, or an action outside the space.
-        """
+        """Carry out an action."""
         ended = self.advance(action)
         observation, info = self._observe()
         return observation, 0.0, ended, False, info
@@ -79,15 +63,7 @@ class WalkerEnv(gymnasium.Env[Any, Any]):
         return look(self.world, self.pose, {"rgb": self.sights["rgb"]})["rgb"] if self.render_mode else None
 
     def begin(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Do what `reset` does, without a picture.
-
-        Args:
-            seed: As for `reset`.
-            options: As for `reset`.
-
-        Raises:
-            UsageError: As `reset`.
-        """
+        """Do what `reset` does, without a picture."""
         super().reset(seed=seed)
         options = options or {}
         if unknown := set(options) - {"position", "yaw"}:
@@ -98,14 +74,8 @@ class WalkerEnv(gymnasium.Env[Any, Any]):
     def advance(self, action: Any) -> bool:
         """Do what `step` does, without a picture.
 
-        Args:
-            action: As for `step`.
-
         Returns:
             Whether the episode has ended.
-
-        Raises:
-            UsageError: As `step`.
         """
         if not self.action_space.contains(action):
             raise UsageError(f"action {action} is not in {self.action_space}")
@@ -144,19 +114,11 @@ class PrimitiveEnv(WalkerEnv):
     A kind says where it may stand (`_spot`, `_stand`) and how a primitive moves it (`_walked`).
 
     Args:
-        world: Where it walks.
         depth_m: Largest depth.
         width: Width of the view in pixels.
         height: Height of the view in pixels.
-        hfov_deg: Horizontal field of view, between 0 and 180.
-        height_m: Height of the eye above the floor.
-        sensors: Further observations of `SENSORS`.
         panorama: Width and height of the panorama in pixels.
         render_mode: "rgb_array" or None.
-
-    Raises:
-        UnknownNameError: For another sensor.
-        UsageError: For values out of range.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": round(NAV_STEPS.fps)}  # noqa: RUF012
@@ -166,13 +128,13 @@ class PrimitiveEnv(WalkerEnv):
         world: World,
         *,
         depth_m: float,
-        width: int,
-        height: int,
-        hfov_deg: float,
-        height_m: float,
-        sensors: Sequence[str],
-        panorama: tuple[int, int],
-        render_mode: str | None,
+        width: int = 384,
+        height: int = 384,
+        hfov_deg: float = 90.0,
+        height_m: float = EYE_HEIGHT_M,
+        sensors: Sequence[str] = (),
+        panorama: tuple[int, int] = (1024, 576),
+        render_mode: str | None = None,
     ) -> None:
         for sensor in sensors:
             if sensor not in SENSORS:
@@ -197,11 +159,7 @@ class PrimitiveEnv(WalkerEnv):
 
     @property
     def stance(self) -> Stance:
-        """Where the walker stands.
-
-        Raises:
-            UsageError: Before the first reset.
-        """
+        """Where the walker stands."""
         if self._stance is None:
             raise UsageError("call reset() first")
         return self._stance
@@ -252,14 +210,9 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
     are one batch.
 
     Args:
-        envs: The environments, all of one kind.
         device: None for the processor's camera, one view after another; "cuda", "cuda:1" or "cpu" for batches (extra
             `gpu`).
         out: "numpy", or "torch": observations stay on the device as tensors.
-
-    Raises:
-        UsageError: `envs` is empty, `out` is something else, or tensors are wanted without a device; the world has no
-            kernel for a device.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -292,20 +245,17 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
         """Reset all environments.
 
         Args:
-            seed: A seed for each, or one number s, for s, s + 1 and so on.
             options: Options of each; `reset_mask` (N,) bool leaves out those where it is False.
-
-        Returns:
-            Observations and infos.
-
-        Raises:
-            UsageError: Another number of seeds, or what an environment refuses.
         """
         options = dict(options or {})
         mask = np.asarray(options.pop("reset_mask", np.ones(self.num_envs, bool)))
         if mask.shape != (self.num_envs,) or mask.dtype != bool:
             raise UsageError(f"option 'reset_mask' is {mask}: give {self.num_envs} times True or False")
-        seeds = _seeds(seed, self.num_envs)
+        seeds: Sequence[int | None]
+        if seed is None or isinstance(seed, int | np.integer):
+            seeds = [None if seed is None else int(seed) + n for n in range(self.num_envs)]
+        elif len(seeds := seed) != self.num_envs:
+            raise UsageError(f"{len(seed)} seeds for {self.num_envs} environments: give one for each")
         for n in range(self.num_envs):
             if mask[n]:
                 self._begin(n, seeds[n], options)
@@ -317,14 +267,8 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Step each environment, or reset it where its episode had ended.
 
-        Args:
-            actions: In `action_space`.
-
         Returns:
             Observations, rewards (N,), which are 0, terminations (N,), truncations (N,), which are False, and infos.
-
-        Raises:
-            UsageError: What an environment refuses.
         """
         self._check(actions)
         before, self._ended = self._ended, np.zeros(self.num_envs, bool)
@@ -416,14 +360,3 @@ def shared_worlds(make: Callable[[int], Place], count: int, worlds: int) -> list
         raise UsageError(f"worlds is {worlds}: give 1 to {count}, the number of environments")
     made = [make(n) for n in range(worlds)]
     return [made[n * worlds // count] for n in range(count)]
-
-
-def _seeds(seed: int | Sequence[int | None] | None, count: int) -> list[int | None]:
-    """A seed for each of `count` environments; see `WalkerVectorEnv.reset`."""
-    if seed is None:
-        return [None] * count
-    if isinstance(seed, int | np.integer):
-        return [int(seed) + n for n in range(count)]
-    if len(seed) != count:
-        raise UsageError(f"{len(seed)} seeds for {count} environments: give one for each")
-    return list(seed)

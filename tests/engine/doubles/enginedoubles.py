@@ -65,7 +65,7 @@ class Echo(Suite):
 
     name = "echo"
     version = 1
-    references = ("freeze",)
+    baselines = ("freeze",)
     scoring_settings = frozenset({"gain"})
 
     Settings = EchoSettings
@@ -78,7 +78,7 @@ class Echo(Suite):
             name = f"{kind}/{0 if data.get('twice') else number}"
             yield Task("echo", name, {"number": number}, f"{data.get('salt', '')}{number}", {"kind": kind}, skip)
 
-    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
+    def perform(self, task: Task, model: Any, task_context: TaskContext) -> Record:
         note("perform", task.id)
         number = task.sample["number"] + self.settings["bias"]
         frame = np.full((1, SIZE[1], SIZE[0], 3), number % 256, np.uint8)
@@ -89,7 +89,7 @@ class Echo(Suite):
         writer = (
             Writer(task_context.directory / "rollout.mp4", fps=20, kind="lossless") if self.settings["video"] else None
         )
-        for chunk in task_context.speed.rollout(subject, request):
+        for chunk in task_context.speed.rollout(model, request):
             levels += [float(picture.mean()) for picture in chunk]
             if writer is not None:
                 writer.write(chunk)
@@ -98,7 +98,7 @@ class Echo(Suite):
         if writer is not None:
             writer.close()
         facts = {"levels": levels, "seed": task_context.seed, "best": math.inf}
-        return Record(task, subject.spec.name, task_context.directory, facts, "rollout.mp4" if writer else None)
+        return Record(task, model.spec.name, task_context.directory, facts, "rollout.mp4" if writer else None)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         note("score", record.task.id)
@@ -122,10 +122,10 @@ class Echo(Suite):
 
     def summarize(self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: object) -> list[Table]:
         rows = []
-        for subject, theirs in scores.items():
+        for model, theirs in scores.items():
             values = [score.value for score in theirs if score.metric == "level" and score.value is not None]
             mean = float(np.mean(values)) if values else None
-            rows.append(TableRow(subject, (Cell(mean, 0.0, len(values), mean, mean, len(values)),), kinds[subject]))  # type: ignore[arg-type]
+            rows.append(TableRow(model, (Cell(mean, 0.0, len(values), mean, mean, len(values)),), kinds[model]))  # type: ignore[arg-type]
         return [Table("level", "Level", "grey level", "neither", ("all",), tuple(rows), ("made up",))]
 
     def published(self) -> list[Table]:

@@ -6,7 +6,7 @@ import pytest
 
 from worldgauge.core.errors import UnknownNameError
 from worldgauge.engine.collect import open_collection
-from worldgauge.engine.sets import NamedSet, SetPart, data_notes, membership, named_sets, open_set
+from worldgauge.engine.sets import NamedSet, SetPart, data_notes, membership, named_sets, open_set, set_cells
 from worldgauge.engine.suite.contract import Task
 
 FINGERPRINTS = {f"t{n}": f"{n:064x}"[::-1] for n in range(3)}
@@ -28,7 +28,7 @@ ALL = [task(name, fingerprint) for name, fingerprint in FINGERPRINTS.items()]
 @pytest.mark.parametrize("name", named_sets())
 def test_every_set_has_all_suites_with_options_that_their_collections_take(name, tmp_path) -> None:
     named = open_set(name)
-    assert {part.suite for part in named.parts} == {"loopnav", "mind", "target", "closedloop", "build"}
+    assert {part.suite for part in named.parts} == {"loopnav", "mind", "targetbench", "worldinworld", "mineanybuild"}
     for part in named.parts:
         assert part.options["seed"] == 42
         assert open_collection(part.suite, tmp_path / part.suite, part.options).expected() > 0
@@ -44,15 +44,26 @@ def test_an_unknown_set_suggests_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("name", named_sets())
-def test_every_set_is_frozen_whole(name: str) -> None:
+def test_every_part_states_its_size_and_frozen_ones_their_tasks(name: str) -> None:
     named = open_set(name)
-    assert named.is_frozen
-    assert all(part.tasks for part in named.parts)
-    assert "numpy" in named.made_with
+    assert named.version == 2
+    for part in named.parts:
+        assert part.tasks_count >= part.clusters >= 4
+        assert part.megabytes > 0
+        assert len(part.tasks) == (part.tasks_count if part.is_frozen else 0)
+        assert part.baselines_file is None or part.baselines_file.stat().st_size < 1e6
+    assert not any(part.is_frozen for part in named.parts) or "numpy" in named.made_with
+
+
+def test_the_set_that_ranks_models_is_small_and_has_clusters() -> None:
+    small = open_set("small")
+    assert small.is_frozen
+    assert min(part.clusters for part in small.parts) >= 16
+    assert sum(part.megabytes for part in small.parts) < 300
 
 
 def test_the_smallest_set_comes_first() -> None:
-    assert [*named_sets()] == ["worldgauge-mini", "worldgauge-1"]
+    assert [*named_sets()] == ["worldgauge-mini", "worldgauge-small", "worldgauge-1"]
 
 
 @pytest.mark.parametrize(
@@ -84,3 +95,15 @@ def test_tables_say_which_set_version_and_subset() -> None:
         "Data: worldgauge-toy, version 4, all 3 tasks for a; no named set for b."
     ]
     assert data_notes({"a": {}}) == []
+
+
+def test_data_of_a_part_that_is_not_frozen_say_so(tmp_path) -> None:
+    toy = NamedSet("worldgauge-toy", 4, "A toy", (SetPart("spin", {"seed": 1}),))
+    (tmp_path / "worldgauge.json").write_text('{"settings": {"seed": 1, "size": 3}}')
+    found = membership("spin", ALL, [toy], tmp_path)
+    assert found == {"name": "worldgauge-toy", "version": 4, "tasks": 3, "of": None}
+    assert data_notes({"a": {"set": found}}) == ["Data: worldgauge-toy, version 4, not frozen: 3 tasks."]
+    assert set_cells({"set": found}) == ("worldgauge-toy", "4", "not frozen: 3 tasks")
+    (tmp_path / "worldgauge.json").write_text('{"settings": {"seed": 2}}')
+    assert membership("spin", ALL, [toy], tmp_path) is None
+    assert membership("spin", ALL, [toy]) is None

@@ -46,21 +46,24 @@ class Listens:
 
 
 @pytest.mark.parametrize("control", ["actions", "camera", "text"])
-def test_a_model_gets_every_form_of_the_future_whatever_drives_it(control: Control, task_context: QuietContext) -> None:
+def test_a_model_gets_every_form_of_the_future_and_poses_if_driven_by_them(
+    control: Control, task_context: QuietContext
+) -> None:
     model = Listens(control)
     record = Walks().perform(Task("walks", "x", {}, "x"), model, task_context)
     (request,) = model.asked
     assert request.actions is not None
-    assert request.poses is not None
-    assert len(request.actions) == len(request.poses) == N - START
-    assert request.text == "Walk forward 0.2 metres. Turn left 90 degrees."
+    assert len(request.actions) == N - START
+    assert (request.poses is not None) == (control == "camera")
+    assert (request.context.poses is not None) == (control == "camera")
+    assert request.text == "Walk forward 0.2 metres, then turn left 90 degrees."
     assert record.facts["caption"] is None is request.caption
 
 
 def test_words_say_what_is_done_after_the_last_frame_that_is_shown(task_context: QuietContext) -> None:
     model = Listens("text")
     Walks().perform(Task("walks", "x", {}, "x"), model, task_context)
-    assert model.asked[0].text == "Walk forward 0.2 metres. Turn left 90 degrees."
+    assert model.asked[0].text == "Walk forward 0.2 metres, then turn left 90 degrees."
 
 
 def test_a_record_tells_how_many_frames_were_made_where_more_were_than_asked_for(task_context: QuietContext) -> None:

@@ -48,7 +48,7 @@ def test_the_truth_drifts_by_nothing_and_changes_as_the_recording_does() -> None
 def test_tables_by_time_by_hand() -> None:
     """Two tasks at 4 frames a second: one of 3 s, one of 6 s."""
     made = {"model": scores("a", 12, 1.0) + scores("b", 24, 1.0), "truth": scores("a", 12) + scores("b", 24)}
-    kinds = {"model": "subject", "truth": "reference"}
+    kinds = {"model": "model", "truth": "baseline"}
     drift, change = time_tables({"colour_drift": "Drift", "colour_change": "Change"}, made, kinds)
     assert (drift.metric, drift.title) == ("colour_drift/over_time", "Drift, over time")
     assert drift.columns == ("0 to 2 s", "2 to 5 s", "5 to 10 s")
@@ -63,15 +63,15 @@ def test_tables_by_time_by_hand() -> None:
     assert set(by_label) == {"model", "truth", RECORDING}
     truth, real = ([cell.mean for cell in by_label[label].cells] for label in ("truth", RECORDING))
     assert truth == pytest.approx(real)
-    assert by_label[RECORDING].kind == "reference"
+    assert by_label[RECORDING].kind == "baseline"
 
 
 def test_short_rollouts_and_missing_values_make_no_table_of_nothing() -> None:
-    assert not list(time_tables({"colour_drift": "Drift"}, {"model": scores("a", 8)}, {"model": "subject"}))
-    assert not list(time_tables({"colour_drift": "Drift"}, {"model": []}, {"model": "subject"}))
+    assert not list(time_tables({"colour_drift": "Drift"}, {"model": scores("a", 8)}, {"model": "model"}))
+    assert not list(time_tables({"colour_drift": "Drift"}, {"model": []}, {"model": "model"}))
     known = scores("a", 24)
     gap = Score("a", "psnr", None, reason="none", series=((0, 1.0), (1, float("inf")), (20, None), (21, 3.0)))
-    (table,) = time_tables({"psnr": "PSNR"}, {"model": [*known, gap]}, {"model": "subject"})
+    (table,) = time_tables({"psnr": "PSNR"}, {"model": [*known, gap]}, {"model": "model"})
     assert [(cell.mean, cell.n) for cell in table.rows[0].cells] == [(1.0, 1), (3.0, 1)]
 
 

@@ -12,13 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from support.task_context import QuietContext
 from worldgauge.core.actions import LOOP_WALK, Actions, ActionSpace, Axis, Motion, motions
 from worldgauge.core.episode import Context, Episode
-from worldgauge.core.errors import NotApplicableError, ShapeError, SubjectError, UsageError
+from worldgauge.core.errors import ModelError, NotApplicableError, ShapeError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip
 from worldgauge.engine.options import options_of
-from worldgauge.engine.resume import score_key, subject_identity, task_key
+from worldgauge.engine.resume import model_identity, score_key, task_key
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.engine.suite.rollout import (
@@ -33,7 +33,7 @@ from worldgauge.engine.suite.rollout import (
     read_poses,
     shared_out,
 )
-from worldgauge.models.references.truth import Truth
+from worldgauge.models.baselines.truth import TruthModel
 from worldgauge.worlds.tabletop.pose_plans import slerp
 
 FPS = 24.0
@@ -390,7 +390,7 @@ def test_the_same_rate_gives_the_same_bytes_as_none(tmp_path: Path) -> None:
 def test_the_truth_through_the_bridge_shows_what_the_bridge_costs(tmp_path: Path) -> None:
     for fps, drawn, worst in ((16, "nearest", 4), (16, "blend", 2), (10, "nearest", 4), (10, "blend", 0)):
         folder = tmp_path / f"{fps}-{drawn}"
-        record = perform(Truth(fps=fps), folder, drawn=drawn)
+        record = perform(TruthModel(fps=fps), folder, drawn=drawn)
         found = Clip.open(folder / ROLLOUT).to_array()[:, 0, 0, 0].astype(int)
         assert len(found) == record.facts["frames_generated"] == 30
         assert np.abs(found - 4 * np.arange(10, 40)).max() == worst
@@ -411,7 +411,7 @@ def test_what_lies_beyond_the_last_frame_was_never_imagined(tmp_path: Path) -> N
     ],
 )
 def test_another_length_or_size_fails_at_the_rate_of_the_model(model: Grey, words: str, tmp_path: Path) -> None:
-    with pytest.raises(SubjectError, match=words):
+    with pytest.raises(ModelError, match=words):
         perform(model, tmp_path / "a")
     assert not list((tmp_path / "a").iterdir())
 
@@ -421,7 +421,7 @@ def test_a_path_of_no_rotations_is_the_failure_of_the_model(tmp_path: Path) -> N
         for fault in (np.zeros((4, 4)), np.diag([2.0, 2, 2, 1])):  # a stretched one is a rotation to who interpolates
             model = Grey(fps)
             model.camera_path = lambda request, one=fault: np.tile(one, (request.horizon, 1, 1))  # type: ignore[method-assign]
-            with pytest.raises(SubjectError, match="'grey': camera_path: pose 0 is no rotation"):
+            with pytest.raises(ModelError, match="'grey': camera_path: pose 0 is no rotation"):
                 perform(model, tmp_path / f"{fps}-{fault[0, 0]}")
 
 
@@ -437,7 +437,7 @@ def test_notes_name_who_was_asked_at_another_rate() -> None:
 
 def test_only_models_with_a_rate_depend_on_how_frames_are_drawn() -> None:
     nearest, blend = Walks(), Walks(drawn="blend")
-    plain, rated = (subject_identity(ModelSpec("m", fps=fps), "m") for fps in (None, 16))
+    plain, rated = (model_identity(ModelSpec("m", fps=fps), "m") for fps in (None, 16))
     keys = {
         (suite.options.drawn, one["fps"]): task_key(suite, TASK, one, 0)
         for suite in (nearest, blend)

@@ -35,7 +35,7 @@ def looking(world: WorldFacts, yaw: list[float], fps: float) -> Episode:
 
 
 def scores_of(episode: Episode, rollout: Clip, folder: Path, name: str) -> dict[str, Score]:
-    record = Record(Task("own", f"turn/{name}", {}, name), "subject", folder, {"crop": None})
+    record = Record(Task("own", f"turn/{name}", {}, name), "model", folder, {"crop": None})
     truth = episode.clip[START:]
     return {score.metric: score for score in returned_scores(record, episode, START, truth, rollout)}
 
@@ -62,26 +62,38 @@ def test_only_the_place_that_comes_back_counts(view: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("away_s", "span"),
     [
-        *[(1, (1.0, 2.0)), (3, (2.0, 5.0)), (7, (5.0, 10.0)), (15, (10.0, 20.0)), (30, (20.0, 40.0))],
+        *[(1.5, (1.0, 2.0)), (3, (2.0, 5.0)), (7, (5.0, 10.0)), (15, (10.0, 20.0)), (30, (20.0, 40.0))],
         *[(59, (40.0, 60.0)), (60, (60.0, None)), (75, (60.0, None))],
     ],
 )
 def test_the_curve_goes_from_a_second_to_a_minute(
-    away_s: int, span: tuple[float, float | None], tmp_path: Path
+    away_s: float, span: tuple[float, float | None], tmp_path: Path
 ) -> None:
-    yaw = [0.0] * 4 + [np.pi] * (away_s - 1) + [0.0]  # last seen at 3 s, in view again `away_s` later
-    episode = looking(WORLDS["first person"], yaw, 1.0)
-    truth = episode.clip[4:]
+    fps = 2.0 if away_s < 2 else 1.0
+    yaw = [0.0] * 4 + [np.pi] * (round(away_s * fps) - 1) + [0.0]  # in view again `away_s` after frame 3
+    episode, start = looking(WORLDS["first person"], yaw, fps), 4 + round(fps)
+    truth = episode.clip[start:]
     frames = truth.to_array().copy()
     frames[-1] = 255 - frames[-1]
-    record = Record(Task("own", f"away/{away_s}", {}, str(away_s)), "subject", tmp_path, {"crop": None})
-    for rollout, right in ((truth, True), (Clip.from_array(frames, 1.0), False)):
-        scores = {one.metric: one for one in returned_scores(record, episode, 4, truth, rollout)}
+    record = Record(Task("own", f"away/{away_s}", {}, str(away_s)), "model", tmp_path, {"crop": None})
+    for rollout, right in ((truth, True), (Clip.from_array(frames, fps), False)):
+        scores = {one.metric: one for one in returned_scores(record, episode, start, truth, rollout)}
         for score in scores.values():
             (filled,) = (one for one in score.facts["by_time_away"] if one["pixels"])
             assert (filled["low_s"], filled["high_s"]) == span
         assert (scores["returned_mse"].value == 0) == right
         assert (scores["returned_detail"].value > 0.999) == right
+
+
+@pytest.mark.parametrize("turned", [0.0, 0.2])
+def test_what_the_last_second_shows_takes_no_memory(turned: float, tmp_path: Path) -> None:
+    behind = [np.pi] * 8 + [0.0] * 4 + [np.pi] * 8
+    counted = []
+    for yaw in (behind, [*behind, *[turned] * 4]):
+        episode = looking(WORLDS["first person"], yaw, FPS)
+        scores = scores_of(episode, episode.clip[START:], tmp_path, f"recent/{len(yaw)}/{turned}")
+        counted.append(scores["returned_mse"].facts["pixels"])
+    assert 0 < counted[0] <= counted[1] < 1.01 * counted[0]
 
 
 def test_what_is_not_known_or_not_there_is_missing(tmp_path: Path) -> None:
@@ -96,9 +108,9 @@ def test_what_is_not_known_or_not_there_is_missing(tmp_path: Path) -> None:
 def test_the_curve_is_a_table_of_the_times_that_occur(tmp_path: Path) -> None:
     episode = turn_away_and_back(WORLDS["first person"])
     scores = {"model": list(scores_of(episode, episode.clip[START:], tmp_path, "first person").values())}
-    table = curve_table("returned_detail", "Detail", scores, {"model": "subject"})
+    table = curve_table("returned_detail", "Detail", scores, {"model": "model"})
     assert table is not None
     assert table.columns == ("2 to 5 s",)
     assert table.rows[0].cells[0].mean == pytest.approx(1)
     none = scores_of(replace(episode, world=None), episode.clip[START:], tmp_path, "unknown")
-    assert curve_table("returned_detail", "Detail", {"model": list(none.values())}, {"model": "subject"}) is None
+    assert curve_table("returned_detail", "Detail", {"model": list(none.values())}, {"model": "model"}) is None

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from worldgauge.core.paired import FEWEST_CLUSTERS, minimum_detectable_effect
-from worldgauge.core.statistics import Sample
+from worldgauge.core.intervals import Sample
+from worldgauge.core.paired_tests import FEWEST_CLUSTERS, minimum_detectable_effect
 from worldgauge.engine.suite.contract import Score
 from worldgauge.engine.suite.scores import (
-    SubjectScores,
+    ModelScores,
     clusters_by_task,
     detectable_effect,
     detectable_note,
@@ -41,13 +41,13 @@ def test_a_cell_says_how_its_interval_was_made() -> None:
     assert score_cell(SCORES, (0, math.inf)).method == "hall"
     assert make_cell([1.0], (0, 2)).method == ""
 
-    class Rates(SubjectScores):
+    class Rates(ModelScores):
         def is_rate(self, metric: str, task: str | None) -> bool:
             return metric == "psnr"
 
     ends = [Score(f"t/{k}", "psnr", 100.0 * (k % 2), group={"task": "t"}) for k in range(9)]
-    assert Rates("a", "subject", ends, [], headline="psnr").cell("psnr").method == "wilson"
-    assert SubjectScores("a", "subject", ends, [], headline="psnr").cell("psnr").method == "hall"
+    assert Rates("a", "model", ends, [], headline="psnr").cell("psnr").method == "wilson"
+    assert ModelScores("a", "model", ends, [], headline="psnr").cell("psnr").method == "hall"
 
 
 def test_one_value_has_no_spread_and_no_interval() -> None:
@@ -92,11 +92,11 @@ def test_the_detectable_effect_is_that_of_the_corrected_test() -> None:
 
 
 def test_only_pairs_with_a_model_are_tested() -> None:
-    kinds = ["reference", "subject", "reference", "subject"]
+    kinds = ["baseline", "model", "baseline", "model"]
     assert pairs_with_models(kinds) == [(0, 1), (0, 3), (1, 2), (1, 3), (2, 3)]
-    assert pairs_with_models(["reference"] * 3) == [(0, 1), (0, 2), (1, 2)]
+    assert pairs_with_models(["baseline"] * 3) == [(0, 1), (0, 2), (1, 2)]
     values, clusters = rows(8, 4)
-    one = {"m0": "subject", "m1": "reference", "m2": "reference", "m3": "reference"}
+    one = {"m0": "model", "m1": "baseline", "m2": "baseline", "m3": "baseline"}
     assert "corrected for 3 pairs" in detectable_note(values, one, "clips", clusters)
 
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from worldgauge.core.errors import MissingExtraError, SubjectError, UsageError
+from worldgauge.core.errors import MissingExtraError, ModelError, UsageError
 from worldgauge.core.model import Needs
 from worldgauge.engine.run import RunRequest, dry_run, run
 from worldgauge.engine.workers.site import gpu_shares, rooms, visible_gpus
+
+pytestmark = pytest.mark.process
 
 SEEING = "enginedoubles:Seeing"
 
@@ -83,7 +85,7 @@ def test_no_more_workers_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def levels(result: Any) -> dict[str, set[float]]:
     frame = result.frame
-    return {name: set(part.value) for name, part in frame[frame.metric == "level"].groupby("subject")}
+    return {name: set(part.value) for name, part in frame[frame.metric == "level"].groupby("model")}
 
 
 def test_models_are_asked_in_groups_of_equal_needs_and_come_back_in_order(
@@ -162,10 +164,10 @@ def test_a_command_gets_what_it_says_it_needs_and_a_server_has_it_already(
             UsageError,
             "needs 1.5 GPUs; give a share of one, such as 0.5, or whole ones",
         ),
-        ({"model": "enginedoubles:Wrong"}, SubjectError, "model 'Wrong': needs is {'gpu': 1}"),
+        ({"model": "enginedoubles:Wrong"}, ModelError, "model 'Wrong': needs is {'gpu': 1}"),
         ({"gpus_per_worker": -1}, UsageError, "needs -1 GPUs; give a share"),
         ({"gpus_per_worker": 2}, UsageError, "needs 2 GPUs, this machine shows 3"),
-        ({"model": [SEEING, f"{SEEING}?name=seeing"], "gpus_per_worker": 0}, SubjectError, "CUDA_VISIBLE_DEVICES"),
+        ({"model": [SEEING, f"{SEEING}?name=seeing"], "gpus_per_worker": 0}, ModelError, "CUDA_VISIBLE_DEVICES"),
         ({"on": "slurm"}, UsageError, "workers cannot run on 'slurm'; choose local, ray, or ray://HOST:PORT"),
         ({"on": "ray://"}, UsageError, "choose local, ray"),
     ],

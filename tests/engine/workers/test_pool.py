@@ -16,11 +16,11 @@ import pytest
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.model import Needs
 from worldgauge.engine.workers import worker as local
-from worldgauge.engine.workers.pool import Job, Pool, Result
+from worldgauge.engine.workers.pool import Job, JobResult, Pool
 from worldgauge.engine.workers.site import LocalSite
 from worldgauge.engine.workers.worker import LocalWorker, one_line, trace_now
 
-pytestmark = pytest.mark.usefixtures("doubles")
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("doubles")]
 
 
 def job(
@@ -34,7 +34,7 @@ def job(
     return Job(name, "worldgauge.engine.doubles:job", {"what": what, **facts}, deadline_s, retries, start_s)
 
 
-def run(*jobs: Job, workers: int = 1) -> dict[str, Result]:
+def run(*jobs: Job, workers: int = 1) -> dict[str, JobResult]:
     with Pool(workers) as pool:
         return {result.id: result for result in pool.run(jobs)}
 
@@ -225,7 +225,7 @@ def test_what_workers_print_is_kept_up_to_a_limit(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(local, "MAX_LOG_BYTES", 1000)
     log = tmp_path / "logs" / "worker-0.log"
 
-    def print_and_die(*texts: str) -> Result:
+    def print_and_die(*texts: str) -> JobResult:
         with LocalSite(tmp_path / "logs").pool(1) as pool:
             jobs = [*(job(text, "say", text=text) for text in texts), job("bad", "exit")]
             return list(pool.run(jobs))[-1]

@@ -22,6 +22,8 @@ from worldgauge.engine.workers.pool import Pool
 from worldgauge.engine.workers.ray_workers import Cluster, RayWorker, Relay
 from worldgauge.engine.workers.site import open_site
 
+pytestmark = pytest.mark.process
+
 ray = pytest.importorskip("ray", reason='needs the extra "cluster"')
 
 STEADY = "enginedoubles:Steady"

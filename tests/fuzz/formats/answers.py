@@ -12,9 +12,9 @@ from typing import Any
 from fuzz.format import Format
 from fuzz.mutators import damaged, damaged_json
 from worldgauge.chat.prompt_runner import Misread
-from worldgauge.chat.question import Message, Question
+from worldgauge.chat.question import ChatQuestion, Message
 from worldgauge.chat.reply import (
-    Failure,
+    CallFailure,
     Unfit,
     checked_value,
     one_line,
@@ -24,12 +24,12 @@ from worldgauge.chat.reply import (
     stated_error,
 )
 from worldgauge.core.errors import WorldgaugeError
-from worldgauge.suites.build.agents import read_stated
-from worldgauge.suites.build.critics import chat as critics
-from worldgauge.suites.build.metrics.blueprint_reading import read_blueprint
-from worldgauge.suites.build.metrics.scores import read_choice, read_choice_released
-from worldgauge.suites.closedloop.policies import asking as forms
-from worldgauge.suites.closedloop.policies import asking as reading
+from worldgauge.suites.mineanybuild.agents import read_stated
+from worldgauge.suites.mineanybuild.critics import chat as critics
+from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
+from worldgauge.suites.mineanybuild.metrics.scores import read_choice, read_choice_released
+from worldgauge.suites.worldinworld.policies import asking as forms
+from worldgauge.suites.worldinworld.policies import asking as reading
 
 SCHEMA = {
     "type": "object",
@@ -38,9 +38,9 @@ SCHEMA = {
 }
 ASKED = (Message("user", "Which?"),)
 QUESTIONS = (
-    Question(ASKED),
-    Question(ASKED, schema=SCHEMA),
-    Question(ASKED, choices=("A", "B"), top_logprobs=2),
+    ChatQuestion(ASKED),
+    ChatQuestion(ASKED, schema=SCHEMA),
+    ChatQuestion(ASKED, choices=("A", "B"), top_logprobs=2),
 )
 COMPLETION = {
     "id": "x",
@@ -78,7 +78,7 @@ def _read_reply(folder: Path) -> None:
     for question in QUESTIONS:
         try:
             read_answer(completion, question)
-        except (Failure, Unfit) as error:
+        except (CallFailure, Unfit) as error:
             refused = error
     if refused is not None:
         raise refused
@@ -160,7 +160,7 @@ def _as_json(name: str, data: bytes, rng: Random) -> bytes:
     return damaged_json(data, rng) if rng.random() < 0.7 else damaged(name, data, rng)
 
 
-REFUSALS = (WorldgaugeError, Failure, Unfit)
+REFUSALS = (WorldgaugeError, CallFailure, Unfit)
 FORMATS = (
     Format(
         "chat-replies",

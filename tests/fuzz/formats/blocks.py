@@ -10,7 +10,7 @@ import numpy as np
 from fuzz.format import Format
 from support import nbt_bytes as nbt
 from worldgauge.worlds.blocks.blueprint import Blueprint
-from worldgauge.worlds.blocks.structure_files import Limits, read_region_box, read_structure
+from worldgauge.worlds.blocks.structure_files import NbtLimits, read_region_box, read_structure
 
 BUILD = Blueprint.of([[[1, 2, -1], [3, -1, 1]], [[-1, 2, 2], [1, 1, 3]]], ["stone", "oak_slab[type=top]", "jigsaw"])
 REGIONS = {"r": nbt.litematic_region(BUILD), "s": nbt.litematic_region(BUILD, (3, 0, 0), (-1, 1, -1))}
@@ -39,7 +39,7 @@ def _read_region(folder: Path) -> None:
 
 
 def _check(build: Blueprint) -> None:
-    assert build.cells.size <= Limits().most_cells
+    assert build.cells.size <= NbtLimits().most_cells
     assert np.isin(build.cells, [-1, *range(1, len(build.materials) + 1)]).all()
 
 

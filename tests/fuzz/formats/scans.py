@@ -15,13 +15,13 @@ from support.places import TESTS
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.io import read_text
 from worldgauge.worlds.scan import readers as readers_of_tables
-from worldgauge.worlds.scan.mesh import Material, Mesh
+from worldgauge.worlds.scan.mesh import ScanMaterial, ScanMesh
 from worldgauge.worlds.scan.navmesh import NavMesh
 from worldgauge.worlds.scan.readers import read_mesh
 from worldgauge.worlds.scan.semantics import hm3d_table, house_table
 
 VECTORS = TESTS / "vectors" / "scan"
-PLAIN = Mesh(
+PLAIN = ScanMesh(
     np.zeros((3, 3)),
     np.zeros((1, 3), np.int32),
     np.zeros((3, 2)),
@@ -29,7 +29,7 @@ PLAIN = Mesh(
     np.zeros(1, np.int32),
     np.full(1, 7, np.uint16),
     np.zeros(1, np.uint16),
-    (Material(),),
+    (ScanMaterial(),),
     (),
 )
 
@@ -97,10 +97,16 @@ CONVERTED = {
 }
 
 
+def walked(path: Path) -> object:
+    """A navmesh, on which something is looked up."""
+    floor = NavMesh.read(path)
+    return floor.slide([0.5, 0.5, 0.1], [0.7, 0.5, 0.1]), floor.distance([2.0, 2.0, 0.1], [5.0, 2.0, 3.0])
+
+
 def read(path: Path) -> object:
     """What is made of a file, by the ending of its name."""
     readers: dict[str, Callable[[Path], object]] = {
-        ".navmesh": NavMesh.read,
+        ".navmesh": walked,
         ".txt": lambda path: hm3d_table(read_text(path), path),
         ".house": lambda path: house_table(read_text(path), path),
         ".json": lambda path: readers_of_tables.with_replica_names(PLAIN, path),

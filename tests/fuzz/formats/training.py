@@ -12,9 +12,16 @@ import numpy as np
 
 from fuzz.format import Format
 from fuzz.mutators import damaged, damaged_bytes
+from support import coverage_data as walk
+from support import demonstrations_data
 from support.served import question
 from support.training_walks import WALKS
+from worldgauge.suites.worldinworld.format import demonstration as demonstrations_index
 from worldgauge.weights.reading import read_tensors
+from worldgauge_train import coverage_trajectory as coverage_index
+from worldgauge_train.coverage import check as coverage_check
+from worldgauge_train.coverage_trajectory import read_trajectory, write_trajectory
+from worldgauge_train.demonstrations import check as demonstrations_check
 from worldgauge_train.export_data import read_lerobot, read_rlds, write_lerobot, write_rlds
 from worldgauge_train.export_data_rlds import read_records, write_record
 from worldgauge_train.training.clip import DamagedClip, TrainingClip
@@ -44,7 +51,7 @@ def _make_pth(folder: Path) -> None:
 def _make_trained(folder: Path) -> None:
     """A checkpoint as a training leaves it."""
     from worldgauge.core.actions import LOOP_WALK
-    from worldgauge.models.references.tiny import mirror_of, row_width
+    from worldgauge.models.baselines.tiny import mirror_of, row_width
     from worldgauge_train.training.cache import CachedClip
     from worldgauge_train.training.loop import train
     from worldgauge_train.training.material import Material
@@ -104,7 +111,27 @@ def _mutate_steps(name: str, data: bytes, rng: Random) -> bytes:
     return out.getvalue()
 
 
+def _make_trajectory(folder: Path) -> None:
+    write_trajectory(folder, "home-train-0003", 0, walk.views(), walk.steps(), walk.FACTS)
+    coverage_index.write_index(folder, "train")
+
+
+def _read_trajectory(folder: Path) -> None:
+    coverage_check(folder)
+    found = read_trajectory(next(path.parent for path in folder.rglob("manifest.json")))
+    if found.depth is not None:
+        found.depth(0)
+
+
+def _make_demonstration(folder: Path) -> None:
+    demonstrations_data.written(folder)
+    demonstrations_index.write_index(folder)
+
+
+ARRAYS = ("**/*.json", "**/*.jsonl", "**/*.npz")
 FORMATS = (
+    Format("coverage", _make_trajectory, _read_trajectory, ARRAYS),
+    Format("demonstrations", _make_demonstration, demonstrations_check, ARRAYS),
     Format("lerobot", _made(write_lerobot), _read_walks(read_lerobot), ("**/*.json",), needs=("pyarrow",)),
     Format("rlds", _made(write_rlds), _read_walks(read_rlds), mutate=_mutate_steps, needs=("google_crc32c",)),
     Format("checkpoint", _make, _read, needs=("torch", "safetensors")),

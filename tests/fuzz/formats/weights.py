@@ -13,9 +13,9 @@ from fuzz.format import Format
 from worldgauge.core.errors import DataError
 from worldgauge.perception.colmap import read_images_txt, write_images_txt
 from worldgauge.perception.decoders.recorded import read_poses
-from worldgauge.suites.closedloop.navigation import nearness
-from worldgauge.suites.closedloop.questions import panorama_reader
-from worldgauge.suites.closedloop.recognition import recogniser as recognition
+from worldgauge.suites.worldinworld.navigation import nearness
+from worldgauge.suites.worldinworld.questions import panorama_reader
+from worldgauge.suites.worldinworld.recognition import recogniser as recognition
 from worldgauge.weights.reading import read_tensors
 
 ARRAYS = {"a.weight": np.ones((3, 4), np.float32), "a.bias": np.zeros(3, np.float16), "steps": np.arange(2)}

@@ -17,9 +17,9 @@ from support.served import question
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_rollout
-from worldgauge.serving.channel import ENDS, GoneError, Message, Question
+from worldgauge.serving.channel import ENDS, ChannelRequest, GoneError, Message
 from worldgauge.serving.messages import rollout_message
-from worldgauge.serving.remote import RemoteModel
+from worldgauge.serving.remote_model import RemoteModel
 from worldgauge_serve import Header, WireError, encode, read_message, requests_of
 
 MODEL = ModelSpec("fuzzed", control="actions")
@@ -48,7 +48,7 @@ class _Stream:
         self._stream = io.BytesIO(self._data)
         return self._next()[0]
 
-    def ask(self, question: Question) -> Generator[Message]:
+    def ask(self, question: ChannelRequest) -> Generator[Message]:
         rest = self._stream.read().replace(ID.encode(), question.id.encode())
         self._stream = io.BytesIO(rest)
         while True:
@@ -60,7 +60,7 @@ class _Stream:
     def close(self) -> None:
         pass
 
-    def _next(self, question: Question | None = None) -> Message:
+    def _next(self, question: ChannelRequest | None = None) -> Message:
         try:
             return read_message(self._stream.readinto, check=None if question is None else question.check)
         except EOFError:

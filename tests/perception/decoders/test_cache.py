@@ -135,21 +135,17 @@ def test_the_cache_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyP
     decoder = Counting()
     for _ in range(2):
         decode_cached(decoder, request_of(), "abc")
-    assert decoder.asked == 2
-    assert entries(folder) == []
+    assert (decoder.asked, entries(folder)) == (2, [])
 
 
-def test_nothing_is_kept_without_content_or_for_a_decoder_that_says_so(folder: Path) -> None:
+def test_what_is_not_cached(folder: Path) -> None:
     unknown, private = Counting(), Counting()
-    private.cacheable = False  # type: ignore[attr-defined]
+    private.cacheable = False
     for _ in range(2):
         decode_cached(unknown, request_of(), "")
         decode_cached(private, request_of(), "abc")
     assert (unknown.asked, private.asked) == (2, 2)
     assert entries(folder) == []
-
-
-def test_what_failed_for_the_decoders_own_reasons_is_tried_again(folder: Path) -> None:
     decoder = Counting({"error": "EstimateError"})
     for _ in range(2):
         decode_cached(decoder, request_of(), "abc")
@@ -164,10 +160,13 @@ def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch: pytest.Monk
     assert decode_cached(decoder, request_of(), "abc").status == "ok"
 
 
-def test_diagnostics_that_are_no_json_do_not_stop_a_path(folder: Path) -> None:
+def test_paths_without_metadata_are_cached_too(folder: Path) -> None:
     for odd in (float("nan"), np.float32(1), {1, 2}):
         assert decode_cached(Counting({"odd": odd}), request_of(), "abc").status == "ok"
     assert entries(folder) == []
+    back = path_of_json(json.loads(json.dumps(as_json(DecodedPath("failed", "some", "no frame")))))
+    assert (back.status, back.reason, back.xy, back.scale) == ("failed", "no frame", None, None)
+    assert back.frame_indices.shape == back.registered.shape == (0,)
 
 
 def test_json_keeps_every_bit() -> None:
@@ -191,12 +190,6 @@ def test_json_keeps_every_bit() -> None:
         one, other = getattr(path, name), getattr(back, name)
         np.testing.assert_array_equal(one, other)
         assert one.dtype == other.dtype
-
-
-def test_a_path_of_nothing_is_kept_as_well() -> None:
-    back = path_of_json(json.loads(json.dumps(as_json(DecodedPath("failed", "some", "no frame")))))
-    assert (back.status, back.reason, back.xy, back.scale) == ("failed", "no frame", None, None)
-    assert back.frame_indices.shape == back.registered.shape == (0,)
 
 
 @pytest.mark.parametrize(

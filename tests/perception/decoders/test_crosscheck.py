@@ -8,13 +8,13 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.core.geometry import align
+from worldgauge.core.umeyama import align
 from worldgauge.perception.decoders.crosscheck import align_path, disagreement
 
 CURVE = np.stack([np.sin(np.linspace(0, 1.5, 9)), np.zeros(9), np.linspace(0, 4, 9)], -1)
 
 
-def test_by_hand() -> None:
+def test_disagreement_is_the_largest_distance_after_the_best_alignment() -> None:
     # A straight line and a roof over it.
     line = np.array([[-1.0, 0, 0], [0, 0, 0], [1, 0, 0]])
     roof = np.array([[-1.0, 0, 0], [0, 0, 1.5], [1, 0, 0]])
@@ -24,9 +24,6 @@ def test_by_hand() -> None:
     there = 1 / (2 * np.sqrt(3.25))
     back = max(0.571428571, np.hypot(1 - 0.571428571, 0.285714286)) / 2
     assert disagreement(line, roof) == pytest.approx(max(there, back), abs=1e-6)
-
-
-def test_alignment_is_the_one_another_optimiser_finds() -> None:
     rng = np.random.default_rng(0)
     source, target = CURVE + rng.normal(0, 0.1, CURVE.shape), CURVE * 2 + rng.normal(0, 0.1, CURVE.shape)
 
@@ -55,14 +52,11 @@ def test_unit_heading_origin_and_order_do_not_matter(seed: int, scale: float) ->
     assert disagreement(other, moved) == pytest.approx(0.0, abs=1e-7)
 
 
-def test_a_decoder_that_loses_its_way_at_the_end_is_seen() -> None:
+def test_disagreement_of_special_paths() -> None:
     lost = CURVE.copy()
     lost[-2:, 0] += [0.8, 1.6]
     assert disagreement(CURVE, lost) > 0.1
     assert disagreement(CURVE, CURVE + np.random.default_rng(0).normal(0, 0.01, CURVE.shape)) < 0.02
-
-
-def test_straight_paths_are_compared_like_others() -> None:
     line = np.linspace(0, 1, 9)[:, None] * [[0.0, 0.0, 4.0]]
     assert disagreement(line, 3 * line[:, ::-1] + 1) == pytest.approx(0.0, abs=1e-9)
     uneven = line.copy()
@@ -70,15 +64,9 @@ def test_straight_paths_are_compared_like_others() -> None:
     assert 0.05 < disagreement(line, uneven) < 0.15
     assert disagreement(line, CURVE) == pytest.approx(disagreement(CURVE, line))
     assert disagreement(line[:2], line[3:5]) == pytest.approx(0.0, abs=1e-9)
-
-
-def test_paths_that_do_not_move() -> None:
     still = np.full((9, 3), 2.5)
     assert disagreement(still, still + 1) == 0.0
     assert disagreement(still, CURVE) == disagreement(CURVE, still) == 1.0
-
-
-def test_a_mirrored_path_is_another_path() -> None:
     helix = np.stack([np.cos(np.linspace(0, 9, 30)), np.sin(np.linspace(0, 9, 30)), np.linspace(0, 2, 30)], -1)
     assert disagreement(helix, helix * [1, 1, -1]) > 0.05
 

@@ -10,7 +10,7 @@ from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest
 from worldgauge.perception.decoders._reconstruction import Model, difference, elect
 from worldgauge.perception.decoders.frames import (
-    Evidence,
+    PathQuality,
     anchor_too_far,
     displacement_px,
     from_start,
@@ -20,7 +20,7 @@ from worldgauge.perception.decoders.frames import (
 )
 from worldgauge.perception.decoders.poses import ground_path
 
-SOUND = Evidence(np.ones(20, bool), True, 0.5, 300.0, 0.6)
+SOUND = PathQuality(np.ones(20, bool), True, 0.5, 300.0, 0.6)
 
 
 def without(*missing: int) -> np.ndarray:
@@ -63,10 +63,14 @@ def test_gates(changed: dict, status: str) -> None:
     assert bool(reason) == (status != "ok")
 
 
-def test_a_wrong_field_of_view_names_the_remedy() -> None:
+def test_prefixes_and_fields_of_view_that_do_not_fit() -> None:
     assert "Give the field of view" in judge(replace(SOUND, focal_widths=0.35))[1]
     said = judge(replace(SOUND, focal_widths=0.35, given_widths=0.6))[1]
     assert said == "found a field of view of 110 degrees; 80 is given. Check the given value"
+    assert (prefix(np.array([True, True, False, True])), prefix(np.array([True, True]))) == (2, 2)
+    assert prefix(np.array([False, True])) == 0
+    _, shown, fault = from_start(np.arange(33) < 3, np.arange(33), np.arange(0, 33, 4))
+    assert (shown.tolist(), fault) == ([0], "only 3 frames from the start were placed")
 
 
 @pytest.mark.parametrize(("back", "sound"), [(0.5, True), (3.9, True), (4.1, False), (307.8, False)])
@@ -75,12 +79,6 @@ def test_an_anchor_farther_away_than_the_path_is_long_gives_no_scale(back: float
     path = ground_path(poses[:3], poses[3], 1.0)
     assert ("too far for a scale" in anchor_too_far(path)) == (not sound)
     assert anchor_too_far(path._replace(anchor_estimated=None)) == ""
-
-
-def test_a_prefix_ends_at_the_first_gap() -> None:
-    assert prefix(np.array([True, True, False, True])) == 2
-    assert prefix(np.array([True, True])) == 2
-    assert prefix(np.array([False, True])) == 0
 
 
 @pytest.mark.parametrize(
@@ -96,13 +94,6 @@ def test_one_or_two_frames_from_the_start_are_no_path(count: int, points: int, s
     placed = np.arange(20) != count
     kept, shown, fault = from_start(placed, np.arange(20), np.arange(20))
     assert (len(kept), len(shown), fault) == (count, points, said)
-
-
-def test_a_path_of_one_point_is_no_path() -> None:
-    """Where points lie farther apart than frames, three frames may hold the first point alone."""
-    _, shown, fault = from_start(np.arange(33) < 3, np.arange(33), np.arange(0, 33, 4))
-    assert shown.tolist() == [0]
-    assert fault == "only 3 frames from the start were placed"
 
 
 @pytest.mark.parametrize(
@@ -140,13 +131,10 @@ def model(bend: float, observations: int = 100, scale: float = 1.0, anchor_m: fl
     return Model(dict(enumerate(pose_from_yaw_pitch(at, yaw))), 400.0, 0.5, 50.0, observations)
 
 
-def test_models_differ_by_their_paths_not_by_their_units() -> None:
+def test_models_differ_by_their_paths_and_by_an_anchor_that_matters() -> None:
     assert difference(model(0.5), model(0.5, scale=7.0), anchored=True) == pytest.approx(0.0, abs=1e-12)
     assert difference(model(0.5), model(0.9), anchored=True) > 0.05
     assert difference(model(0.5), model(0.9), anchored=True) == difference(model(0.9), model(0.5), anchored=True)
-
-
-def test_a_misplaced_anchor_is_a_difference_only_where_it_matters() -> None:
     assert difference(model(0.5), model(0.5, anchor_m=0.5), anchored=True) > 0.3
     shape = {i: pose for i, pose in model(0.5).poses.items() if i > 0}
     far = {i: pose for i, pose in model(0.5, anchor_m=0.5, scale=3.0).poses.items() if i > 0}
@@ -155,7 +143,7 @@ def test_a_misplaced_anchor_is_a_difference_only_where_it_matters() -> None:
     assert difference(one, other, anchored=True) == np.inf
 
 
-def test_two_that_agree_are_enough() -> None:
+def test_elections_need_two_models_that_agree() -> None:
     drawn = []
 
     def ballot(number: int, bend: float):
@@ -163,16 +151,19 @@ def test_two_that_agree_are_enough() -> None:
 
     election = elect([ballot(0, 0.5), ballot(1, 0.5), ballot(2, 0.9), ballot(3, 0.9)], anchored=True)
     assert election.agreed
-    assert drawn == [0, 1]
-    assert election.starts == 2
-
-
-def test_of_two_parties_the_one_that_explains_more() -> None:
+    assert (drawn, election.starts) == ([0, 1], 2)
     votes = [model(0.1, 50), model(0.9, 80), model(0.1, 50), model(0.9, 70)]
     election = elect([lambda vote=vote: vote for vote in votes], anchored=True)
     assert election.agreed
     assert election.model is votes[1]
     assert election.starts == 4
+    votes = [model(bend, int(100 * bend)) for bend in (0.1, 0.6, 1.1, 1.6)]
+    election = elect([lambda vote=vote: vote for vote in votes], anchored=True)
+    assert not election.agreed
+    assert election.model is votes[3]
+    assert elect([lambda: None] * 4, anchored=True) is None
+    alone = elect([lambda: votes[0], *[lambda: None] * 3], anchored=True)
+    assert (alone.agreed, alone.difference) == (False, None)
 
 
 @pytest.mark.parametrize("scale", [0.003, 0.5, 9.0])
@@ -181,16 +172,6 @@ def test_models_with_the_anchor_at_different_distances_have_no_scale(scale: floa
     votes = [model(0.5, anchor_m=scale**n) for n in range(1, 5)]
     election = elect([lambda vote=vote: vote for vote in votes], anchored=True)
     assert (election.agreed, election.starts, sorted(election.model.poses)) == (True, 4, list(range(1, 11)))
-
-
-def test_where_all_differ_nobody_is_elected() -> None:
-    votes = [model(bend, int(100 * bend)) for bend in (0.1, 0.6, 1.1, 1.6)]
-    election = elect([lambda vote=vote: vote for vote in votes], anchored=True)
-    assert not election.agreed
-    assert election.model is votes[3]
-    assert elect([lambda: None] * 4, anchored=True) is None
-    alone = elect([lambda: votes[0], *[lambda: None] * 3], anchored=True)
-    assert (alone.agreed, alone.difference) == (False, None)
 
 
 def picture(shift: float, seed: int = 0) -> np.ndarray:
@@ -212,17 +193,11 @@ def test_stillness_is_half_a_pixel(shift: float, still: bool) -> None:
         assert displacement_px(frames) == pytest.approx(shift, abs=0.1)
 
 
-def test_what_moves_away_and_back_has_moved() -> None:
+def test_displacement_is_of_the_picture_and_not_of_a_thing_in_it() -> None:
     assert displacement_px([picture(s) for s in (0, 5, 10, 5, 0)]) >= 0.5
-
-
-def test_another_picture_is_movement_and_no_texture_is_no_answer() -> None:
     assert displacement_px([picture(0.0), picture(0.0, seed=1)]) > 0.5
     assert displacement_px([np.full((360, 640), 90, np.uint8)] * 3) is None
     assert displacement_px([picture(0.0)]) == 0.0
-
-
-def test_a_thing_that_moves_does_not_move_the_camera() -> None:
     second = picture(0.0)
     second[100:200, 100:300] = picture(0.0, seed=3)[100:200, 100:300]
     assert displacement_px([picture(0.0), second]) < 0.1

@@ -9,14 +9,11 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.perception.decoders import digest_of, open_decoder, settings_taken
 
 
-def test_what_the_text_says_goes_before_what_is_said_beside_it() -> None:
+def test_settings_of_a_decoder() -> None:
     decoder = open_decoder("klt-vo?key_frames=9", key_frames=11, followed=50)
     assert (decoder.settings["key_frames"], decoder.settings["followed"]) == (9, 50)
     with pytest.raises(UsageError, match=r"'klt-vo' has no setting 'frames'.*'key_frames'.*followed"):
         open_decoder("klt-vo", frames=9)
-
-
-def test_which_settings_a_decoder_takes_is_known_without_making_it() -> None:
     assert settings_taken("exact") == ()
     assert settings_taken("precomputed") == ("folder", "layout", "compat")
     assert "cross_check" in settings_taken("sfm-global?frames=33")
@@ -27,7 +24,7 @@ def test_which_settings_a_decoder_takes_is_known_without_making_it() -> None:
         settings_taken("klt-vo?a")
 
 
-def test_a_digest_tells_decoders_apart(tmp_path: Path) -> None:
+def test_a_digest_is_of_a_decoder_that_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ("exact", "klt-vo", "klt-vo?key_frames=9", "sfm-global", f"precomputed?folder={tmp_path}")
     digests = [digest_of(text) for text in texts]
     assert len(set(digests)) == len(texts)
@@ -35,9 +32,5 @@ def test_a_digest_tells_decoders_apart(tmp_path: Path) -> None:
     assert digest_of("cmd:no-such-program") is digest_of("served?at=cmd%3Ano-such-program") is None
     with pytest.raises(UsageError, match="no folder"):
         digest_of(f"precomputed?folder={tmp_path / 'gone'}")
-
-
-def test_a_decoder_that_cannot_be_made_here_has_no_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Videos may be made where nothing is installed that decodes them."""
     monkeypatch.setitem(sys.modules, "pycolmap", None)
     assert digest_of("sfm-global") is None

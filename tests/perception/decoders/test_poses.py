@@ -48,7 +48,6 @@ def moved(poses: FloatArray, rng: np.random.Generator, scale: float = 1.0) -> Fl
 def test_released_rules_give_the_released_path(case: dict) -> None:
     kind, inputs, expected = case["kind"], case["inputs"], case["expect"]
     path = released_path(inputs[MATRICES[kind]], kind, inputs.get("real_displacement_m"))
-    assert path is not None
     close = {"rtol": TOLERANCE[kind], "atol": TOLERANCE[kind]}
     np.testing.assert_allclose(path.xy, np.array(expected["trajectory_2d"]).reshape(-1, 2), **close)
     np.testing.assert_allclose(path.xyz, np.array(expected["trajectory_3d"]).reshape(-1, 3), **close)
@@ -76,11 +75,9 @@ def test_a_path_by_hand() -> None:
     poses = walk((0, 0, 0), (2, 0, 0), (2, -1, -np.pi / 2))
     anchor = walk((-0.5, 0, 0))[0]
     path = ground_path(poses, anchor, 1.0)
-    assert path.xy is not None
     np.testing.assert_allclose(path.xy, [[0, 0], [0, 4], [2, 4]], atol=1e-12)
     np.testing.assert_allclose(path.positions, [[0, 0, 0], [0, 0, 4], [2, 0, 4]], atol=1e-12)
-    assert path.scale == pytest.approx(2.0)
-    assert path.anchor_estimated == pytest.approx(0.5)
+    assert (path.scale, path.anchor_estimated) == (pytest.approx(2.0), pytest.approx(0.5))
     assert heading_change_deg(path.rotations) == pytest.approx(90.0)
     assert geometry.length(path.positions) == pytest.approx(6.0)
 
@@ -94,13 +91,9 @@ def test_world_frame_and_unit_do_not_matter(rng: np.random.Generator) -> None:
     assert one.scale == pytest.approx(7.3 * other.scale)
 
 
-def test_metric_poses_need_no_anchor() -> None:
+def test_metric_poses_need_no_anchor_and_a_tilt_changes_nothing() -> None:
     path = ground_path(walk((5, 5, 1), (5, 6, 1)), None, None)
-    assert path.scale == 1.0
-    assert np.linalg.norm(path.xy[1]) == pytest.approx(1.0)
-
-
-def test_a_camera_that_looks_down_has_the_same_path_once_its_tilt_is_known() -> None:
+    assert (path.scale, np.linalg.norm(path.xy[1])) == (1.0, pytest.approx(1.0))
     level, tilted = (walk((0, 0, 0), (3, 1, 0.5), pitch=pitch) for pitch in (0.0, -0.4))
     right = ground_path(level, None, None).xy
     short = ground_path(tilted, None, None).xy
@@ -132,23 +125,17 @@ def test_an_anchor_that_says_nothing_gives_no_scale(estimated: float, extent: fl
     assert (said in fault) if said else fault == ""
 
 
-def test_without_a_scale_the_shape_is_still_there() -> None:
+def test_paths_without_a_scale_and_by_released_rules() -> None:
     path = ground_path(walk((0, 0, 0), (4, 0, 0)), walk((-0.01, 0, 0))[0], 1.0)
     assert path.xy is None
     assert path.scale is None
     np.testing.assert_allclose(path.positions[1], [0, 0, 4], atol=1e-12)
-
-
-def test_released_rules_skip_exactly_no_distance_and_nothing_else() -> None:
     here, near = walk((0, 0, 0)), walk((1e-12, 0, 0))
     there = walk((1, 0, 0))
     assert released_path(np.concatenate([here, here, there]), "spatracker", 1.0) is None
     assert released_path(np.concatenate([near, here, there]), "spatracker", 1.0).scale > 1e11
     still = released_path(np.concatenate([there, here, there]), "spatracker", 0.0)
     np.testing.assert_array_equal(np.abs(still.xy), 0.0)
-
-
-def test_vggt_takes_the_fourth_column_for_the_centre() -> None:
     cameras = np.linalg.inv(walk((3, 2, 0.7), (4, 2, 0.7), (2, 1, 0.2)))[:, :3]
     path = released_path(cameras, "vggt", 1.0)
     assert path.anchor_estimated == pytest.approx(np.linalg.norm(cameras[0, :, 3] - cameras[2, :, 3]))
@@ -157,14 +144,11 @@ def test_vggt_takes_the_fourth_column_for_the_centre() -> None:
     assert ground_path(poses, anchor, 1.0).anchor_estimated == pytest.approx(np.sqrt(2))
 
 
-def test_quaternions_as_scipy_reads_them(rng: np.random.Generator) -> None:
+def test_quaternions_and_poses_between_frames(rng: np.random.Generator) -> None:
     rows = rng.normal(size=(50, 7))
     poses = poses_of_quaternions(rows)
     np.testing.assert_allclose(poses[:, :3, :3], Rotation.from_quat(rows[:, 3:]).as_matrix(), atol=1e-12)
     np.testing.assert_array_equal(poses[:, :3, 3], rows[:, :3])
-
-
-def test_between_two_frames_the_camera_moves_and_turns_evenly() -> None:
     poses = walk((0, 0, 0), (2, 0, 0.2), (2, 0, 0.2))
     found = between(poses, [0, 10, 20], [0, 5, 10, 25])
     np.testing.assert_allclose(found[0], poses[0])
@@ -200,4 +184,4 @@ def test_what_is_no_pose_is_refused() -> None:
     with pytest.raises(UsageError, match="distance"):
         released_path(good, "vggt")
     with pytest.raises(UsageError, match="no layout"):
-        released_path(good, "colmap", 1.0)  # type: ignore[arg-type]
+        released_path(good, "colmap", 1.0)

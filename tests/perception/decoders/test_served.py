@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from support.places import DOCS
 from support.served import MODELS, PYTHON, command, http_server
 from support.vectors import cases
-from worldgauge.core.errors import LostError, SubjectError, UnknownNameError, UsageError
+from worldgauge.core.errors import LostError, ModelError, UnknownNameError, UsageError
 from worldgauge.core.video import Clip
 from worldgauge.perception.decoders import DecodeRequest, decoders, open_decoder
 from worldgauge.perception.decoders.served import ServedDecoder
@@ -92,7 +92,6 @@ def test_released_rules_give_the_published_paths_through_the_wire(
     close = {"rtol": tolerance["rtol"], "atol": tolerance["atol"]}
     assert path.status == "ok"
     np.testing.assert_allclose(path.xy, expect["trajectory_2d"], **close)
-    assert path.positions is not None
     np.testing.assert_allclose(path.positions[:, [0, 2, 1]], expect["trajectory_3d"], **close)
     if "scale_factor" in expect:
         np.testing.assert_allclose(path.scale, expect["scale_factor"], **close)
@@ -107,8 +106,6 @@ def test_our_rules_start_at_the_origin_and_keep_the_anchor_at_its_distance(
 ) -> None:
     path = opened(known(case)).decode(asked_as(case))
     assert path.status == "ok", path.reason
-    assert path.xy is not None
-    assert path.positions is not None
     np.testing.assert_array_equal(path.xy[0], [0, 0])
     given = np.array(case["inputs"][KEYS[case["kind"]]])
     if case["kind"] == "vggt":
@@ -128,11 +125,13 @@ def test_our_rules_start_at_the_origin_and_keep_the_anchor_at_its_distance(
     np.testing.assert_allclose(path.xy, scale * local[:, [0, 2], 3], atol=1e-4)
 
 
-def test_an_anchor_at_no_distance_gives_no_scale(known: Known, opened: Opened) -> None:
+def test_anchors_that_are_missing_or_at_no_distance(known: Known, opened: Opened) -> None:
     case = made_up("vggt", real_m=0.0)
     path = opened(known(case)).decode(asked_as(case))
     assert (path.status, path.xy, path.scale) == ("no_scale", None, None)
     assert "0 m apart" in path.reason
+    path = opened(known(made_up("vipe"))).decode(request(anchor=None, real_m=None))
+    assert (path.status, path.scale, path.anchor_estimated) == ("ok", 1.0, None)
 
 
 @pytest.mark.parametrize(
@@ -152,12 +151,10 @@ def test_the_frames_of_the_released_decoders_are_sent(
     path = opened(known(made_up(kind))).decode(request(fps=fps))
     assert path.frame_indices.tolist() == seen
     facts = path.diagnostics["facts"]
-    assert facts["frames_seen"] == str(seen)
-    assert facts["frames"] == "(9, 6, 8, 3)uint8"
+    assert (facts["frames_seen"], facts["frames"]) == (str(seen), "(9, 6, 8, 3)uint8")
     assert facts.get("anchor") == (None if kind == "vipe" else "(5, 7, 3)uint8")
     assert (facts["seed"], facts["hfov_deg"], facts["fps"]) == (3, 80.0, fps)
-    assert path.focal_px == 300.0
-    assert path.registered.tolist() == [True] * 9
+    assert (path.focal_px, path.registered.tolist()) == (300.0, [True] * 9)
     assert path.diagnostics["decoder_used"] == "known"
 
 
@@ -183,7 +180,7 @@ def test_without_a_real_frame_or_its_distance_nothing_is_asked(fields: dict[str,
     assert "needs a real frame at a known distance" in path.reason
 
 
-def test_a_still_video_is_stationary_and_nothing_is_asked(opened: Opened) -> None:
+def test_still_and_empty_videos_are_not_sent(opened: Opened) -> None:
     picture = np.random.default_rng(0).integers(0, 256, (45, 80, 3), dtype=np.uint8).repeat(8, 0).repeat(8, 1)
     still = request(video=Clip.from_array(np.tile(picture, (12, 1, 1, 1)), 24.0))
     path = opened(served("Odd?how=exits")).decode(still)
@@ -191,16 +188,8 @@ def test_a_still_video_is_stationary_and_nothing_is_asked(opened: Opened) -> Non
     np.testing.assert_array_equal(path.xy, np.zeros((9, 2)))
     asked = opened(served("Odd?how=raises"), compat="released").decode(still)
     assert (asked.status, "CUDA error" in asked.reason) == ("failed", True), "the released scripts ask"
-
-
-def test_an_empty_video_is_failed(opened: Opened) -> None:
     path = opened(served("Odd?how=exits")).decode(request(n_frames=0))
     assert (path.status, path.reason) == ("failed", "the video holds no frame")
-
-
-def test_vipe_needs_no_anchor(known: Known, opened: Opened) -> None:
-    path = opened(known(made_up("vipe"))).decode(request(anchor=None, real_m=None))
-    assert (path.status, path.scale, path.anchor_estimated) == ("ok", 1.0, None)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +220,6 @@ def test_what_it_fails_at_is_a_status(how: str, reason: str, compat: str, opened
 def test_a_matrix_from_16_bits_is_put_right(opened: Opened) -> None:
     path = opened(served("Odd?how=slightly%20skewed")).decode(request())
     assert path.status == "ok", path.reason
-    assert path.rotations is not None
     np.testing.assert_allclose(
         path.rotations @ path.rotations.swapaxes(1, 2), np.tile(np.eye(3), (9, 1, 1)), atol=1e-12
     )
@@ -243,12 +231,12 @@ def test_a_matrix_from_16_bits_is_put_right(opened: Opened) -> None:
     [
         ("exits", LostError, "exited with code 3, 3 times before its first answer"),
         ("hangs", LostError, "timed out after 0.5 s without an answer"),
-        ("too many", SubjectError, "gives 'poses' as float64 of"),
-        ("another array", SubjectError, "holding"),
+        ("too many", ModelError, "gives 'poses' as float64 of"),
+        ("another array", ModelError, "holding"),
     ],
 )
 def test_what_says_nothing_of_the_video_is_no_status(
-    how: str, error: type[SubjectError], words: str, opened: Opened
+    how: str, error: type[ModelError], words: str, opened: Opened
 ) -> None:
     began = time.monotonic()
     decoder = opened(served(f"Odd?how={quote(how)}"), deadline_s=0.5)
@@ -311,15 +299,12 @@ def test_nobody_walks_that_fast(compat: str, known: Known, opened: Opened) -> No
     assert "m/s" in path.reason
 
 
-def test_facts_that_could_harm_are_cut(opened: Opened) -> None:
+def test_metadata_and_layout_of_a_server(opened: Opened) -> None:
     path = opened(served("Odd?how=escapes")).decode(request(n_frames=9))
     note = path.diagnostics["facts"]["note"]
     assert len(note) == 200
     assert note.isprintable()
     assert "deep" not in path.diagnostics["facts"]
-
-
-def test_the_layout_is_the_servers_unless_it_is_given(opened: Opened) -> None:
     with pytest.raises(
         UsageError, match="estimator 'odd' is of layout 'x'; a decoder of layout vggt, spatracker, vipe"
     ):
@@ -332,7 +317,7 @@ def test_the_layout_is_the_servers_unless_it_is_given(opened: Opened) -> None:
     ("text", "settings", "error", "words"),
     [
         (served("Sums"), {}, UsageError, "estimator 'sums' is of kind 'sum'; a decoder"),
-        (f"cmd:{command('Fade')}", {}, SubjectError, "serves 'model', not 'estimator'"),
+        (f"cmd:{command('Fade')}", {}, ModelError, "serves 'model', not 'estimator'"),
         ("cmd:no-such-program x", {}, UsageError, "cannot be started"),
         ("served", {}, UsageError, "decoder 'served' needs the setting 'at'. It takes: at, layout="),
         (served("Odd?how=x"), {"compat": "x"}, UsageError, "compat is 'x'"),
@@ -360,8 +345,7 @@ def test_settings_come_as_a_query_too() -> None:
     decoder = open_decoder(text)
     assert isinstance(decoder, ServedDecoder)
     with closing(decoder):
-        assert decoder.settings["compat"] == "released"
-        assert decoder._remote.deadline_s == 9
+        assert (decoder.settings["compat"], decoder._remote.deadline_s) == ("released", 9)
     assert "served" in decoders
 
 

@@ -23,8 +23,8 @@ from worldgauge.perception.decoders._reconstruction import Election, Model
 from worldgauge.perception.decoders.crosscheck import align_path
 from worldgauge.perception.decoders.klt import KltVo
 from worldgauge.perception.decoders.poses import ground_path
-from worldgauge.suites.target.format.read import load, scenarios_folder
-from worldgauge.suites.target.format.scenario import truth_clip
+from worldgauge.suites.targetbench.format.read import load, scenarios_folder
+from worldgauge.suites.targetbench.format.scenario import truth_clip
 from worldgauge.worlds.indoor.textured_rooms import CLIPS, RoomClip, room_clip
 
 FEW = 13
@@ -67,7 +67,7 @@ def turned() -> DecodedPath:
     return open_decoder("sfm-global").decode(request_of("turn"))
 
 
-def test_a_walk_round_a_corner(turned: DecodedPath) -> None:
+def test_a_walk_round_a_corner_is_found_with_the_same_bytes(turned: DecodedPath) -> None:
     assert turned.status == "ok", turned.reason
     shape_m, end_m = errors_m(turned, seen("turn").poses)
     assert shape_m <= 0.02
@@ -78,9 +78,6 @@ def test_a_walk_round_a_corner(turned: DecodedPath) -> None:
     assert turned.focal_px == pytest.approx(seen("turn").camera.fx, rel=0.03)
     assert turned.diagnostics["turn_deg"] == pytest.approx(90, abs=2)
     np.testing.assert_allclose(turned.rotations[0], np.eye(3), atol=1e-12)
-
-
-def test_the_same_request_gives_the_same_bytes(turned: DecodedPath) -> None:
     import cv2
 
     threads = cv2.getNumThreads()
@@ -108,11 +105,15 @@ def test_twice_the_distance_of_the_anchor_is_twice_the_path(turned: DecodedPath)
     np.testing.assert_allclose(path.xy, 2 * turned.xy, atol=1e-9)
 
 
-def test_without_an_anchor_there_is_a_shape_without_a_size() -> None:
+def test_cameras_that_stand_still_or_have_no_anchor() -> None:
     path = open_decoder("sfm-global").decode(replace(request_of("turn"), anchor=None))
     assert (path.status, path.xy, path.scale) == ("no_scale", None, None)
     truth = ground_path(seen("turn").poses[path.frame_indices], None, None).positions
     assert np.abs(align_path(path.positions, truth).apply(path.positions) - truth).max() < 0.05
+    path = open_decoder("sfm-global").decode(request_of("still"))
+    assert path.status == "stationary"
+    np.testing.assert_array_equal(path.xy, np.zeros((9, 2)))
+    assert path.diagnostics["displacement_px"] < 0.2
 
 
 @pytest.mark.parametrize("distance", [0.0, pytest.param(None, marks=pytest.mark.slow)])
@@ -164,13 +165,10 @@ def test_a_start_alone_is_no_stillness(placed: int, status: str, said: str) -> N
     assert (path.xy is None) == (status == "failed")
 
 
-def test_an_anchor_that_fits_two_places_gives_no_scale() -> None:
+def test_models_without_a_sound_size() -> None:
     path = doubtful(33, 0.5, lead=0.001)
     assert (path.status, path.xy) == ("no_scale", None)
     assert "two places" in path.reason
-
-
-def test_a_model_that_flies_is_failed() -> None:
     path = doubtful(33, 1.0)
     assert (path.status, path.xy) == ("failed", None)
     assert "4.0 m/s" in path.reason
@@ -269,13 +267,6 @@ def test_a_part_of_a_path_is_not_given_up_for_stillness(other: str, kept: str, m
     assert path.diagnostics["decoder_used"] == ("klt-vo" if other == "ok" else "sfm-global")
 
 
-def test_a_still_camera_is_stationary() -> None:
-    path = open_decoder("sfm-global").decode(request_of("still"))
-    assert path.status == "stationary"
-    np.testing.assert_array_equal(path.xy, np.zeros((9, 2)))
-    assert path.diagnostics["displacement_px"] < 0.2
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("tint", [(1.0, 1.0, 1.0), (1.06, 1.0, 0.92)])
 def test_an_anchor_that_sees_little_of_the_video_gives_no_wrong_scale(
@@ -283,7 +274,7 @@ def test_an_anchor_that_sees_little_of_the_video_gives_no_wrong_scale(
 ) -> None:
     """Through a door: every model finds the path, and the matches of the anchor fit a place 4.4 m away."""
     data = tmp_path_factory.mktemp("data")
-    collect("target", data, scenes=4, per_scene=1, size=(256, 144), fps=12)
+    collect("targetbench", data, scenes=4, per_scene=1, size=(256, 144), fps=12)
     (folder,) = scenarios_folder(data).glob("sample_003*")
     scenario = load(folder)
     video = truth_clip(scenario).picked(range(0, 96, 2), 6.0)
@@ -312,8 +303,7 @@ def test_a_cut_leaves_what_came_before_it() -> None:
     path = open_decoder("sfm-global", fallback=False, retry_frames=17).decode(
         request_of("curve", video=Clip.from_array(frames, 1.5))
     )
-    assert path.status == "partial"
-    assert path.frame_indices.tolist() == [0, 1, 3, 4, 6, 7]
+    assert (path.status, path.frame_indices.tolist()) == ("partial", [0, 1, 3, 4, 6, 7])
     assert errors_m(path, seen("curve").poses)[1] < 0.1
     assert "from the start" in path.reason
 
@@ -327,7 +317,7 @@ def test_short_videos_have_a_status(length: int) -> None:
         assert path.xy.shape == (length, 2)
 
 
-def test_videos_without_anything_to_see_fail_in_one_line() -> None:
+def test_videos_without_a_walk() -> None:
     rng = np.random.default_rng(0)
     empty, grey = np.zeros((0, 90, 160, 3), np.uint8), np.full((5, 90, 160, 3), 128, np.uint8)
     noise = rng.integers(0, 255, (5, 90, 160, 3), dtype=np.uint8)
@@ -337,9 +327,6 @@ def test_videos_without_anything_to_see_fail_in_one_line() -> None:
         assert (path.status, path.xy) == ("failed", None)
         assert path.reason
         assert "\n" not in path.reason
-
-
-def test_equal_frames_are_stationary() -> None:
     frames = np.repeat(seen("turn").frames[:1], 20, axis=0)
     path = open_decoder("sfm-global").decode(request_of("turn", video=Clip.from_array(frames, 1.5)))
     assert path.status == "stationary"

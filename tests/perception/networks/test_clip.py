@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from support.vectors import cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.metrics.frame_pairs import prepared  # noqa: E402
-from worldgauge.metrics.learned import aesthetic  # noqa: E402
+from worldgauge.metrics.lpips_fvd import aesthetic  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks._pretrained import clip_input  # noqa: E402
 from worldgauge.perception.networks.embeddings import HEAD  # noqa: E402
@@ -52,7 +52,7 @@ def frames(n: int = 3, seed: int = 0) -> np.ndarray:
     return rng.normal(2 * rng.normal(size=(n, 1, 1, 3)), 1, (n, 224, 224, 3)).astype(np.float32)
 
 
-def test_features_are_those_of_the_whole_clip(tmp_path: Path) -> None:
+def test_features_are_those_of_the_whole_clip_row_by_row(tmp_path: Path) -> None:
     network = opened(published(tmp_path))
     shown = frames(9)
     features = network.answer({"frames": shown})["features"]
@@ -64,10 +64,6 @@ def test_features_are_those_of_the_whole_clip(tmp_path: Path) -> None:
     np.testing.assert_allclose(features, expected, atol=5e-5)
     assert np.abs(features[0] - features[1]).max() > 0.02
     assert abs(np.linalg.norm(features[0]) - 1) > 0.1, "not of unit length yet"
-
-
-def test_rows_are_answered_one_by_one_and_the_same_again(tmp_path: Path) -> None:
-    network = opened(published(tmp_path))
     shown = frames(10)
     features = network.answer({"frames": shown})["features"]
     np.testing.assert_allclose(network.answer({"frames": shown[8:9]})["features"][0], features[8], atol=5e-5)
@@ -112,11 +108,17 @@ def test_vector_aesthetic_scores_through_the_network(case: dict[str, Any], tmp_p
     assert np.mean(scores) == pytest.approx(case["avg_aesthetic"], rel=1e-4)
 
 
-def test_the_head_is_that_of_its_file(tmp_path: Path) -> None:
+def test_heads_and_files_of_older_versions(tmp_path: Path) -> None:
     network = opened(published(tmp_path))
     expected = np.random.default_rng(5).normal(size=CHANNELS).astype(np.float32)
     np.testing.assert_array_equal(network.weight, expected)
     assert (network.weight.dtype, network.bias) == (np.float32, 0.25)
+    folder = published(tmp_path)
+    before = opened(folder).answer({"frames": frames()})["features"]
+    whole = load_file(folder / "model.safetensors")
+    positions = {f"{half}_model.embeddings.position_ids": torch.arange(7)[None] for half in ("vision", "text")}
+    save_file({**whole, **positions}, folder / "model.safetensors")
+    assert opened(folder).answer({"frames": frames()})["features"].tobytes() == before.tobytes()
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
@@ -126,15 +128,6 @@ def test_half_precision_gives_float32_close_by(precision: str, tmp_path: Path) -
     half = opened(folder, precision).answer({"frames": frames()})["features"]
     assert half.dtype == np.float32
     assert 0 < np.abs(half - features).mean() < 0.05 * np.abs(features).mean()
-
-
-def test_files_of_older_versions_hold_positions_too(tmp_path: Path) -> None:
-    folder = published(tmp_path)
-    before = opened(folder).answer({"frames": frames()})["features"]
-    whole = load_file(folder / "model.safetensors")
-    positions = {f"{half}_model.embeddings.position_ids": torch.arange(7)[None] for half in ("vision", "text")}
-    save_file({**whole, **positions}, folder / "model.safetensors")
-    assert opened(folder).answer({"frames": frames()})["features"].tobytes() == before.tobytes()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """CPU and CUDA agree, where there is CUDA: to 1e-4 of a value in float32."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ def lpips(folder: Path) -> dict[str, np.ndarray]:
         trunk |= {f"features.{index}.weight": torch.from_numpy(values), f"features.{index}.bias": torch.zeros(16)}
         heads[f"lin{i}.model.1.weight"] = torch.from_numpy(rng.random((1, 16, 1, 1)).astype(np.float32))
         before = 16
-    for file, tensors in zip(networks.get("lpips-alex").files, (trunk, heads), strict=True):  # type: ignore[attr-defined]
+    for file, tensors in zip(networks.get("lpips-alex").files, (trunk, heads), strict=True):
         torch.save(tensors, folder / file)
     x, y = rng.uniform(-1, 1, (2, 2, 96, 128, 3)).astype(np.float32)
     return {"x": x, "y": y}

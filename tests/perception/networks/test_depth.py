@@ -23,15 +23,15 @@ from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch  # noqa: E402
 from worldgauge.core.model import RolloutRequest, checked_rollout  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
-from worldgauge.models.references.memory import Memory  # noqa: E402
-from worldgauge.models.references.warp import (  # noqa: E402
+from worldgauge.models.baselines.memory import MemoryModel  # noqa: E402
+from worldgauge.models.baselines.warp import (  # noqa: E402
     SKY_M,
     Warp,
 )
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks.depth import DepthAnything, prepared, seen_size  # noqa: E402
 from worldgauge.serving import open_estimator  # noqa: E402
-from worldgauge.serving.remote import Expected  # noqa: E402
+from worldgauge.serving.remote_model import Expected  # noqa: E402
 from worldgauge.suites.mind.actions import actions_of, walk_look  # noqa: E402
 from worldgauge.weights import WeightFile, catalogue, store  # noqa: E402
 
@@ -88,13 +88,14 @@ def test_sizes_by_hand(size: tuple[int, int], seen: tuple[int, int]) -> None:
     assert seen_size(*size) == seen
 
 
-def test_colours_by_hand() -> None:
-    """RGB in that order; 0 to 1, less ImageNet's mean, by its deviation."""
+def test_colours_by_hand_and_the_name() -> None:
     shown = prepared(np.full((90, 160, 3), (255, 0, 51), np.uint8))
     assert shown.shape == (518, 924, 3)
     assert shown.dtype == np.float32
     expected = [(1 - 0.485) / 0.229, (0 - 0.456) / 0.224, (0.2 - 0.406) / 0.225]
     np.testing.assert_allclose(shown[[0, 300, -1], [0, 500, -1]], [expected] * 3, atol=1e-5)
+    assert networks.get("depth-anything") is DepthAnything
+    assert networks.entry("depth-anything").facts["what"] == "depth"
 
 
 def test_an_impulse_by_hand_is_cubic_with_three_quarters_and_does_not_smooth() -> None:
@@ -115,11 +116,6 @@ def test_an_impulse_by_hand_is_cubic_with_three_quarters_and_does_not_smooth() -
     thin[:, 501] = 255  # halved: the new pixel 250 lies half a pixel from 500 and 501, 251 lies one and a half beyond
     row = prepared(thin)[200, :, 0] * 0.229 + 0.485
     np.testing.assert_allclose(row[249:252], [0, keys(0.5), keys(1.5)], atol=1e-5)
-
-
-def test_it_is_registered_under_the_name_of_its_weights() -> None:
-    assert networks.get("depth-anything") is DepthAnything
-    assert networks.entry("depth-anything").facts["what"] == "depth"
 
 
 @pytest.fixture(scope="module")
@@ -149,20 +145,20 @@ def bilinear(grid: np.ndarray, height: int, width: int) -> np.ndarray:
     return np.stack([np.interp(rows, np.arange(len(grid)), column) for column in across.T], axis=1)
 
 
-def test_the_greatest_depth_is_that_of_the_weights(tmp_path: Path, depth: np.ndarray) -> None:
-    """Indoors 20 m, outdoors 80 m: of the same numbers a quarter."""
+def test_weights_state_the_greatest_depth_and_the_architecture(tmp_path: Path, depth: np.ndarray) -> None:
     near = opened(made(tmp_path, max_depth=20))
     assert near.farthest_m == 20
     np.testing.assert_allclose(near.answer({"frames": WIDE[:1]})["depth"], depth[:1] / 4, rtol=1e-5)
+    config = made(tmp_path) / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "model_type": "dpt"}))
+    with pytest.raises(DataError, match="of a 'dpt'; the folder of a depth_anything is needed"):
+        opened(tmp_path)
 
 
-def test_a_frame_alone_is_answered_as_among_others_and_again(published: Path, depth: np.ndarray) -> None:
+def test_answers_depend_on_their_own_frame_where_it_changes(published: Path, depth: np.ndarray) -> None:
     network = opened(published)
     np.testing.assert_array_equal(network.answer({"frames": WIDE[1:]})["depth"][0], depth[1])
     assert network.answer({"frames": WIDE[:0]})["depth"].shape == (0, 72, 88)
-
-
-def test_what_changes_on_one_side_changes_the_answer_there(published: Path, depth: np.ndarray) -> None:
     frame = WIDE[:1].copy()
     frame[:, :, 66:] = 255 - frame[:, :, 66:]
     change = np.abs(opened(published).answer({"frames": frame})["depth"][0] - depth[0])
@@ -227,8 +223,7 @@ def test_it_has_the_tensors_of_the_published_file(tmp_path: Path) -> None:
     config = transformers.DepthAnythingConfig(depth_estimation_type="metric", max_depth=80)
     transformers.DepthAnythingForDepthEstimation(config).save_pretrained(tmp_path)
     (file,) = (file for file in catalogue["depth-anything"].files if file.name == "model.safetensors")
-    assert (tmp_path / file.name).stat().st_size == file.bytes
-    assert opened(tmp_path).farthest_m == 80
+    assert ((tmp_path / file.name).stat().st_size, opened(tmp_path).farthest_m) == (file.bytes, 80)
 
 
 def test_memory_and_warp_run_on_a_recording_with_it(
@@ -245,7 +240,10 @@ def test_memory_and_warp_run_on_a_recording_with_it(
     request = RolloutRequest(context, horizon=2, seed=0, poses=poses[2:])
     beyond_sky = np.where(depth < SKY_M, depth, np.float32(np.inf))
     given = replace(request, context=replace(context, depth=lambda index: beyond_sky[index]))
-    for estimating, plain in ((Memory(1, depth="depth-anything"), Memory(1)), (Warp(depth="depth-anything"), Warp())):
+    for estimating, plain in (
+        (MemoryModel(1, depth="depth-anything"), MemoryModel(1)),
+        (Warp(depth="depth-anything"), Warp()),
+    ):
         told = estimating.spec.settings["depth"]
         assert (told["network"], told["version"], len(told["weights"])) == ("depth-anything", 1, 64)
         frames = np.concatenate(list(checked_rollout(estimating, request)))
@@ -263,10 +261,3 @@ def test_a_server_of_it_as_the_docs_show_gives_the_same(published: Path, depth: 
         assert (remote.spec.kind, remote.spec.settings) == ("depth", {"folder": published.name})
         answer = remote.estimate({"frames": WIDE}, {}, {"depth": Expected((depth.shape,))})
     np.testing.assert_allclose(answer.arrays["depth"], depth, rtol=1e-5)
-
-
-def test_another_architecture_is_refused(tmp_path: Path) -> None:
-    config = made(tmp_path) / "config.json"
-    config.write_text(json.dumps({**json.loads(config.read_text()), "model_type": "dpt"}))
-    with pytest.raises(DataError, match="of a 'dpt'; the folder of a depth_anything is needed"):
-        opened(tmp_path)

@@ -15,15 +15,12 @@ def flags() -> tuple[bool, bool]:
     return torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
 
 
-def test_what_is_not_here_is_refused() -> None:
+def test_devices_and_precisions() -> None:
     assert choose_device("cpu").dtype is torch.float32
     with pytest.raises(UsageError, match="precision is 'float8'"):
-        choose_device("cpu", "float8")  # type: ignore[arg-type]
+        choose_device("cpu", "float8")
     with pytest.raises(UsageError, match="device 'tpu' is not here"):
         choose_device("tpu")
-
-
-def test_half_precision_is_for_cuda_and_for_numbers_that_survive_it() -> None:
     halved = {entry.name for entry in networks if usual_precision(entry.name, "cuda:1") == "float16"}
     assert halved == {"dinov3-b16", "dinov2-b14", "clip-laion"}
     assert {usual_precision(entry.name, "cpu") for entry in networks} == {"float32"}

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from support.vectors import cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
-from worldgauge.metrics.learned import dino_mse  # noqa: E402
+from worldgauge.metrics.lpips_fvd import dino_mse  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks._pretrained import dino_input  # noqa: E402
 

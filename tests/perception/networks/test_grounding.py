@@ -135,10 +135,9 @@ class Answers:
         return SimpleNamespace(logits=logits, pred_boxes=boxes)
 
 
-def test_a_box_has_the_name_whose_tokens_answer_most(
+def test_boxes_have_the_best_name_and_a_score_above_the_limit(
     network: GroundingDino, rgb: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """[CLS] chair . coffee table . book ##shelf ##s . [SEP]"""
     answers = Answers(network, [(0, 4, 1.0), (0, 1, 0.5), (0, 2, 9.0), (1, 8, 2.0), (1, 0, 9.0)])
     monkeypatch.setattr(network, "_model", answers)
     found = network.detect(rgb, [" Chair", "coffee table", "bookshelfs", " Chair"])
@@ -148,9 +147,6 @@ def test_a_box_has_the_name_whose_tokens_answer_most(
     # Centre, width and height of the picture to corners in pixels of the frame, cut to it.
     assert found[1].box == pytest.approx((20, 13.5, 60, 22.5))
     assert found[0].box == pytest.approx((56, 0, 80, 10.8), abs=1e-4)
-
-
-def test_scores_below_the_limit_are_left_out(network: GroundingDino, rgb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     low = float(np.log(0.3 / 0.7))
     for offset, count in ((1e-3, 1), (-1e-3, 0)):
         monkeypatch.setattr(network, "_model", Answers(network, [(0, 1, low + offset)]))
@@ -207,24 +203,20 @@ def test_answers_are_those_of_the_model_asked_directly(published: Path, network:
     assert found == network.detect(rgb, names, score=0.0)
 
 
-def test_half_precision_runs(published: Path, rgb: Any) -> None:
+def test_half_precision_no_names_and_other_frames(published: Path, rgb: Any, network: GroundingDino) -> None:
     half = GroundingDino(published, choose_device("cpu", "bfloat16"))
     assert all(0 <= each.score <= 1 for each in half.detect(rgb, ["chair"], score=0.0))
-
-
-def test_no_names_find_nothing(network: GroundingDino, rgb: Any) -> None:
     assert network.detect(rgb, []) == []
+    with pytest.raises(ShapeError, match="a frame is"):
+        network.detect(np.zeros((4, 4), np.uint8), ["chair"])
+    assert networks.get("grounding-dino") is GroundingDino
+    assert networks.entry("grounding-dino").facts["what"] == "detect"
 
 
 @pytest.mark.parametrize("name", ["", " ", "a.b", "why?", "\u200b", " ".join(["window"] * 12)])
 def test_names_that_cannot_be_asked_are_refused(network: GroundingDino, rgb: Any, name: str) -> None:
     with pytest.raises(UsageError, match="name"):
         network.detect(rgb, ["chair", name])
-
-
-def test_frames_of_another_shape_are_refused(network: GroundingDino) -> None:
-    with pytest.raises(ShapeError, match="a frame is"):
-        network.detect(np.zeros((4, 4), np.uint8), ["chair"])
 
 
 def test_files_that_do_not_fit_are_named(published: Path, tmp_path: Path) -> None:
@@ -236,8 +228,3 @@ def test_files_that_do_not_fit_are_named(published: Path, tmp_path: Path) -> Non
     (tmp_path / "config.json").write_text('{"model_type": "owlvit"}')
     with pytest.raises(DataError, match="of a 'owlvit'; the folder of a grounding-dino is needed"):
         GroundingDino(tmp_path, choose_device("cpu"))
-
-
-def test_it_is_registered_under_the_name_of_its_weights() -> None:
-    assert networks.get("grounding-dino") is GroundingDino
-    assert networks.entry("grounding-dino").facts["what"] == "detect"

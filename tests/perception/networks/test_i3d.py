@@ -20,7 +20,7 @@ from worldgauge.weights import catalogue  # noqa: E402
 FILE = "i3d_torchscript.pt"
 
 
-class Tiny(torch.nn.Module):  # type: ignore[misc]
+class Tiny(torch.nn.Module):
     """Takes what the published program takes, and tells what it was shown."""
 
     def forward(
@@ -35,12 +35,12 @@ class Tiny(torch.nn.Module):  # type: ignore[misc]
         return told if return_features else torch.softmax(told, dim=1)
 
 
-class Other(torch.nn.Module):  # type: ignore[misc]
+class Other(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.mean(dim=[2, 3, 4])
 
 
-class Short(torch.nn.Module):  # type: ignore[misc]
+class Short(torch.nn.Module):
     def forward(self, x: torch.Tensor, rescale: bool, resize: bool, return_features: bool) -> torch.Tensor:
         return x.mean(dim=[2, 3, 4])
 
@@ -57,7 +57,7 @@ def known(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file,) = catalogue["i3d"].files
     data = path.read_bytes()
     file = replace(file, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
-    monkeypatch.setitem(catalogue, "i3d", replace(catalogue["i3d"], files=(file,)))  # type: ignore[index]
+    monkeypatch.setitem(catalogue, "i3d", replace(catalogue["i3d"], files=(file,)))
 
 
 @pytest.fixture
@@ -88,15 +88,12 @@ def test_features_of_what_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert network.answer({"video": video[:0]})["features"].shape == (0, 400)
 
 
-def test_the_published_file_is_the_one_it_takes() -> None:
+def test_the_program_is_the_published_one(folder: Path) -> None:
     (file,) = catalogue["i3d"].files
     assert file.name == FILE
     assert file.published
     assert file.bytes
     assert catalogue["i3d"].runs_code
-
-
-def test_a_changed_program_is_not_run(folder: Path) -> None:
     right = (folder / FILE).read_bytes()
     (folder / FILE).write_bytes(right[:-1] + bytes([right[-1] ^ 1]))
     with pytest.raises(DataError, match=rf"{FILE}: expected sha256 .*not run"):
@@ -109,16 +106,13 @@ def test_a_changed_program_is_not_run(folder: Path) -> None:
         made(folder)
 
 
-def test_a_program_nobody_knows_is_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_known_program_is_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file,) = catalogue["i3d"].files
     for sha256 in ("", file.sha256[:8]):  # its first copy would be taken at its word
         known_set = replace(catalogue["i3d"], files=(replace(file, sha256=sha256),))
-        monkeypatch.setitem(catalogue, "i3d", known_set)  # type: ignore[index]
+        monkeypatch.setitem(catalogue, "i3d", known_set)
         with pytest.raises(DataError, match="the digest of the one that may be run is not known; not run"):
             made(folder)
-
-
-def test_what_is_no_such_program_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.save({"weight": torch.zeros(3)}, folder / FILE)
     known(folder / FILE, monkeypatch)
     with pytest.raises(DataError, match=f"{FILE}: not a TorchScript program"):
@@ -161,7 +155,7 @@ def test_input_is_the_centre_at_224(rows: int, columns: int) -> None:
     np.testing.assert_allclose(shown, expected, atol=1e-6)
 
 
-def test_input_by_hand() -> None:
+def test_input_by_hand_and_of_other_frames() -> None:
     # Four columns of which the middle two are seen twice as wide: halved in between, the last one never.
     frame = np.zeros((112, 224, 3), np.uint8)
     frame[:, 112:] = (255, 51, 0)
@@ -170,9 +164,6 @@ def test_input_by_hand() -> None:
     for column, share in ((110, 0), (111, 0.25), (112, 0.75), (113, 1)):
         np.testing.assert_allclose(shown[:, column], np.tile([2 * share - 1, 0.4 * share - 1, -1], (224, 1)), atol=1e-6)
     assert (i3d_input([np.full((50, 90, 3), 255, np.uint8)]) == 1).all()
-
-
-def test_input_of_other_frames() -> None:
     for bad in ([], [np.zeros((4, 4), np.uint8)], [np.zeros((4, 4, 3), np.float32)], [np.zeros((0, 4, 3), np.uint8)]):
         with pytest.raises(ShapeError, match="i3d: "):
             i3d_input(bad)

@@ -127,22 +127,21 @@ def test_by_hand(name: str, saved: Callable[..., Path]) -> None:
     assert distances(network, x, y)[0] == pytest.approx(expected, rel=1e-5)
 
 
-def test_of_equal_images_it_is_none_and_both_ways_the_same(network: _Lpips) -> None:
+def test_distances_are_symmetric_by_row_and_of_small_images(network: _Lpips) -> None:
     x, y = images(2), images(2, seed=2)
     nearly = (x + 0.02 * y).clip(-1, 1)
     assert (distances(network, x, x) == 0).all()
     assert distances(network, x, y) == pytest.approx(distances(network, y, x), rel=1e-6)
     assert (distances(network, x, nearly) > 0).all()
     assert (distances(network, x, nearly) < distances(network, x, y)).all()
-
-
-def test_a_row_does_not_depend_on_the_others(network: _Lpips) -> None:
     x, y = images(5), images(5, seed=2)
     together = distances(network, x, y)
     assert (together.shape, together.dtype) == ((5,), np.float64)
     assert [distances(network, x[i : i + 1], y[i : i + 1])[0] for i in range(5)] == list(together)
     assert list(distances(network, x[::-1], y[::-1])) == list(together[::-1])
     assert distances(network, x[:0], y[:0]).shape == (0,)
+    x, y = (images(1, network.least, network.least, seed) for seed in (1, 2))
+    assert 0 < distances(network, x, y)[0] < np.inf
 
 
 def test_a_gpu_gets_many_pairs_and_fewer_where_it_has_no_room(
@@ -159,8 +158,7 @@ def test_a_gpu_gets_many_pairs_and_fewer_where_it_has_no_room(
 
     monkeypatch.setattr(ComputeDevice, "is_cuda", True)
     monkeypatch.setattr(network, "_between", small)
-    assert distances(network, x, y) == pytest.approx(alone, rel=1e-5)
-    assert given == [5, 2, 2, 1]
+    assert (distances(network, x, y), given) == (pytest.approx(alone, rel=1e-5), [5, 2, 2, 1])
     assert "no room for 5 times a pair of frames: half of it now" in caplog.text
 
 
@@ -181,15 +179,14 @@ def test_opens_from_the_folder_of_weights(
     known = catalogue[name]
     assert tuple(file.name for file in known.files) == networks.get(name).files
     unpublished = tuple(replace(file, bytes=None, sha256="") for file in known.files)
-    monkeypatch.setitem(catalogue, name, replace(known, files=unpublished))  # type: ignore[index]
+    monkeypatch.setitem(catalogue, name, replace(known, files=unpublished))
     folder = saved(name, *weights(name))
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / name).symlink_to(folder, target_is_directory=True)
     monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path / "store"))
     x, y = images(1), images(1, seed=2)
     network = open_network(name, device="cpu")
-    assert network.name == name
-    assert networks.entry(name).facts["what"] == "lpips"
+    assert (network.name, networks.entry(name).facts["what"]) == (name, "lpips")
     assert distances(network, x, y) == distances(networks.get(name)(folder, choose_device("cpu")), x, y)
 
 
@@ -203,13 +200,19 @@ def test_wrong_files_are_named(saved: Callable[..., Path]) -> None:
             made(folder, choose_device("cpu"))
 
     trunk, heads = weights("lpips-alex")
-    refused(r"7be5be79\.pth: tensor 'features.0.weight' is 4x3x3x3, expected Nx3x11x11", trunk=weights("lpips-vgg")[0])
-    refused(r"7be5be79\.pth: holds no tensor 'features.0.weight'", trunk=heads)
+    refused(
+        r"7be5be79\.pth: not these weights, 'features.0.weight' is of shape 4 x 3 x 3 x 3, not any x 3 x 11 x 11",
+        trunk=weights("lpips-vgg")[0],
+    )
+    refused(r"7be5be79\.pth: not these weights, it lacks 'features.0.weight'", trunk=heads)
     short, nan = {"features.3.bias": torch.zeros(4)}, {"features.8.bias": torch.full((6,), float("nan"))}
-    refused(r"7be5be79\.pth: tensor 'features.3.bias' is 4, expected 9", trunk=trunk | short)
-    refused(r"7be5be79\.pth: tensor 'features.8.bias' holds values that are not finite", trunk=trunk | nan)
-    refused(r"alex\.pth: tensor 'lin0.model.1.weight' is 1x5x1x1, expected 1x8x1x1", heads=weights("lpips-vgg")[1])
-    refused(r"alex\.pth: holds no tensor 'lin4", heads={k: v for k, v in heads.items() if "lin4" not in k})
+    refused(r"7be5be79\.pth: not these weights, 'features.3.bias' is of shape 4, not 9", trunk=trunk | short)
+    refused(r"7be5be79\.pth: 'features.8.bias' holds numbers that are not finite", trunk=trunk | nan)
+    refused(
+        r"alex\.pth: not these weights, 'lin0.model.1.weight' is of shape 1 x 5 x 1 x 1, not 1 x 8 x 1 x 1",
+        heads=weights("lpips-vgg")[1],
+    )
+    refused(r"alex\.pth: not these weights, it lacks 'lin4", heads={k: v for k, v in heads.items() if "lin4" not in k})
 
 
 def test_a_file_that_would_run_code_is_refused(saved: Callable[..., Path], tmp_path: Path) -> None:
@@ -250,10 +253,4 @@ def test_images_that_cannot_be_written_to_stay_as_they_are(network: _Lpips) -> N
     x, y = images(1), images(1, seed=2)
     before, expected = x.tobytes(), distances(network, x, y)
     x.setflags(write=False)
-    assert distances(network, x, y) == expected
-    assert x.tobytes() == before
-
-
-def test_takes_the_smallest_images_it_names(network: _Lpips) -> None:
-    x, y = (images(1, network.least, network.least, seed) for seed in (1, 2))
-    assert 0 < distances(network, x, y)[0] < np.inf
+    assert (distances(network, x, y), x.tobytes()) == (expected, before)

@@ -13,7 +13,7 @@ from support import musiq_reference  # noqa: E402
 from support.musiq_reference import tiny_tensors  # noqa: E402
 from support.vectors import cases  # noqa: E402
 from worldgauge.core.errors import DataError, ShapeError  # noqa: E402
-from worldgauge.metrics.learned import imaging  # noqa: E402
+from worldgauge.metrics.lpips_fvd import imaging  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks._pretrained import musiq_input  # noqa: E402
 from worldgauge.perception.networks.musiq import (  # noqa: E402
@@ -88,19 +88,26 @@ def test_three_sizes(rows: int, columns: int, sizes: list[tuple[int, int]]) -> N
     assert [tuple(image.shape[1:]) for image in scaled(torch.zeros(3, rows, columns))] == sizes
 
 
-def test_tokens_of_a_720p_frame() -> None:
+def test_scales_padding_and_published_sizes() -> None:
     counts = [len(patches_of(image)) for image in scaled(torch.zeros(3, 720, 1280))]
     assert counts == [4 * 7, 7 * 12, 23 * 40]
     *_, mask = musiq_reference.tokens(np.zeros((720, 1280, 3)))
     assert (len(mask), mask.sum()) == (49 + 144 + 920, sum(counts)), "what was masked is what is left out"
-
-
-def test_resizing_is_bicubic_and_not_smoothed() -> None:
     (frame,) = frames(1, 90, 160)
     for image, size in zip(scaled(first(frame)), sizes_of(90, 160), strict=True):
         # OpenCV's cubic has the same a = -0.75 and centres; it repeats the border as well.
         expected = cv2.resize(frame, size[::-1], interpolation=cv2.INTER_CUBIC)
         np.testing.assert_allclose(image.permute(1, 2, 0), expected, atol=1e-4)
+    patches = patches_of(torch.ones(3, 31, 29))
+    assert patches.shape == (1, 3, 32, 32)
+    rows, columns = (patches[0, 0].amax(axis) for axis in (1, 0))
+    assert (rows.nonzero()[[0, -1], 0].tolist(), columns.nonzero()[[0, -1], 0].tolist()) == ([0, 30], [1, 29])
+    shapes = shapes_of(PUBLISHED)
+    assert (PUBLISHED.layers, PUBLISHED.width // 64) == (14, 6)
+    assert sum(int(np.prod(shape)) for shape in shapes.values()) == 27_125_825
+    assert shapes["embedding.weight"] == (384, 16384)
+    tiny = tiny_tensors()
+    assert {name: tensor.shape for name, tensor in tiny.items()} == shapes_of(Sizes(32, 64, 128, 96, 2))
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(33, 64), (720, 1280), (126, 224), (31, 95), (330, 400)])
@@ -111,21 +118,13 @@ def test_patches_and_cells_by_hand(rows: int, columns: int) -> None:
     assert cells_of(first(image)).tolist() == cells.tolist()
 
 
-def test_padding_is_halved_with_the_odd_pixel_after() -> None:
-    patches = patches_of(torch.ones(3, 31, 29))
-    assert patches.shape == (1, 3, 32, 32)
-    rows, columns = (patches[0, 0].amax(axis) for axis in (1, 0))
-    assert (rows.nonzero()[[0, -1], 0].tolist(), columns.nonzero()[[0, -1], 0].tolist()) == ([0, 30], [1, 29])
-
-
 def test_rows_are_answered_one_by_one_and_the_same_again(tmp_path: Path) -> None:
     network = opened(published(tmp_path, tiny_tensors()))
     shown = frames(3)
     scores = network.answer({"frames": shown})["scores"]
     assert (scores.shape, scores.dtype) == ((3,), np.float32)
     alone = [network.answer({"frames": shown[i : i + 1]})["scores"][0] for i in range(3)]
-    assert alone == scores.tolist()
-    assert len(set(alone)) == 3
+    assert (alone, len(set(alone))) == (scores.tolist(), 3)
     assert network.answer({"frames": shown[:0]})["scores"].shape == (0,)
 
 
@@ -171,15 +170,6 @@ def test_half_precision_gives_float32_close_by(precision: str, tmp_path: Path) -
     assert 0 < abs(half - score) < 0.05
 
 
-def test_the_published_sizes() -> None:
-    shapes = shapes_of(PUBLISHED)
-    assert (PUBLISHED.layers, PUBLISHED.width // 64) == (14, 6)
-    assert sum(int(np.prod(shape)) for shape in shapes.values()) == 27_125_825
-    assert shapes["embedding.weight"] == (384, 16384)
-    tiny = tiny_tensors()
-    assert {name: tensor.shape for name, tensor in tiny.items()} == shapes_of(Sizes(32, 64, 128, 96, 2))
-
-
 def changed(name: str, tensor: Any) -> Tensors:
     tensors = tiny_tensors(layers=1)
     if tensor is None:
@@ -212,13 +202,10 @@ def test_other_files_are_named(tensors: Tensors, says: str, tmp_path: Path) -> N
         opened(published(tmp_path, tensors))
 
 
-def test_of_the_published_width_all_else_is_as_published(tmp_path: Path) -> None:
+def test_weights_of_the_published_width_and_of_several_devices(tmp_path: Path) -> None:
     tensors = tiny_tensors(layers=1, width=384)
     with pytest.raises(DataError, match=r"layers=1\), not Sizes\(.*layers=14"):
         opened(published(tmp_path, tensors))
-
-
-def test_names_of_training_on_several_devices(tmp_path: Path) -> None:
     tensors = tiny_tensors()
     before = opened(published(tmp_path, tensors)).answer({"frames": frames()})["scores"]
     after = opened(published(tmp_path, {f"module.{name}": tensor for name, tensor in tensors.items()}))

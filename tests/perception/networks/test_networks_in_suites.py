@@ -1,7 +1,5 @@
 """Networks with random weights, brought into the store as published ones are, and asked for by a suite by name."""
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from dataclasses import replace
@@ -30,7 +28,7 @@ ALEX = {"0": (16, 3, 11), "3": (24, 16, 5), "6": (32, 24, 3), "8": (24, 32, 3), 
 SETTINGS = {"lpips": "lpips-alex", "fvd": "i3d"}
 
 
-class Means(torch.nn.Module):  # type: ignore[misc]
+class Means(torch.nn.Module):
     """Takes what I3D takes; tells how bright the frames are, column by column."""
 
     def forward(
@@ -68,7 +66,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("lpips-alex", "i3d"):
         known = catalogue[name]
         files = tuple(replace(file, **_facts(folder / name / file.name)) for file in known.files)
-        monkeypatch.setitem(catalogue, name, replace(known, files=files))  # type: ignore[index]
+        monkeypatch.setitem(catalogue, name, replace(known, files=files))
     return folder
 
 

@@ -1,7 +1,5 @@
 """Agents look with networks of random weights, brought into the store as published ones are: the whole way of one."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -23,15 +21,12 @@ from worldgauge.perception.networks.segmentation import (  # noqa: E402
     GroundingDino,
     Sam2,
 )
-from worldgauge.suites.closedloop.policies import cached_inference  # noqa: E402
-from worldgauge.suites.closedloop.policies.contract import ActionPlan, HomeObservation, Rollout  # noqa: E402
-from worldgauge.suites.closedloop.questions import landmarks as detecting  # noqa: E402
-from worldgauge.suites.closedloop.questions.landmarks import VOCABULARY, Detector  # noqa: E402
-from worldgauge.suites.closedloop.recognition.tracking import (  # noqa: E402
-    BoxTracker,
-    Target,
-)
-from worldgauge.suites.closedloop.suite import ClosedLoop  # noqa: E402
+from worldgauge.suites.worldinworld.policies import cached_inference  # noqa: E402
+from worldgauge.suites.worldinworld.policies.contract import ActionPlan, HomeObservation, Rollout  # noqa: E402
+from worldgauge.suites.worldinworld.questions import landmarks as detecting  # noqa: E402
+from worldgauge.suites.worldinworld.questions.landmarks import VOCABULARY, Detector  # noqa: E402
+from worldgauge.suites.worldinworld.recognition.tracking import BoxTracker, TrackedTarget  # noqa: E402
+from worldgauge.suites.worldinworld.suite import ClosedLoop  # noqa: E402
 from worldgauge.weights import catalogue  # noqa: E402
 from worldgauge.worlds.walking.primitives import Primitive  # noqa: E402
 
@@ -67,7 +62,7 @@ def store(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("sam2", "grounding-dino"):
         known = catalogue[name]
         files = tuple(replace(file, **_facts(made / name / file.name)) for file in known.files)
-        monkeypatch.setitem(catalogue, name, replace(known, files=files))  # type: ignore[index]
+        monkeypatch.setitem(catalogue, name, replace(known, files=files))
     cached_inference._opened_once.cache_clear()
     return made
 
@@ -89,7 +84,7 @@ class View:
 
 def test_views_are_looked_at_by_both(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rgb = np.random.default_rng(2).integers(0, 256, (36, 80, 3), np.uint8)
-    here: HomeObservation = View(rgb)  # type: ignore[assignment]
+    here: HomeObservation = View(rgb)
     found = Detector()(here, "front")
     direct = cached_inference.network("grounding-dino").network.detect(rgb, VOCABULARY, score=detecting.SCORE)
     worth = [each for each in direct if each.score >= 0.3 or each.name == "door"]
@@ -107,7 +102,7 @@ def test_views_are_looked_at_by_both(store: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_target_is_followed(store: Path) -> None:
     frames = np.random.default_rng(2).integers(0, 256, (6, 36, 80, 3), np.uint8)
     camera = Camera.from_horizontal_fov(80, 36, 90)
-    target = Target(BOX, frames[0], np.full((36, 80), 2.0, np.float32), camera)
+    target = TrackedTarget(BOX, frames[0], np.full((36, 80), 2.0, np.float32), camera)
     rollout = Rollout(frames, "perspective", camera, np.arange(6), 6)
     seen = list(BoxTracker()(target, ActionPlan((Primitive.FORWARD,) * 5, "test"), rollout, range(1, 6)))
     box = target.box_seen_by(camera, 0.0)

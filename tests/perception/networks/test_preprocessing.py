@@ -25,24 +25,24 @@ def test_channels_stay_red_green_blue_each_with_its_own_constants(shown, constan
     np.testing.assert_allclose(seen, np.broadcast_to(expected, seen.shape), atol=1e-5)
 
 
-def test_the_released_rescaling_is_a_second_division_by_255() -> None:
+def test_what_each_network_is_shown() -> None:
     seen = dino_input(coloured(72, 128, [1.0, 0.5, 0.0]), released=True)
     expected = [(v / 255 - m) / d for v, m, d in zip((1.0, 0.5, 0.0), *IMAGENET, strict=True)]
     np.testing.assert_allclose(seen[0, 100, 100], expected, atol=1e-5)
-
-
-def test_musiq_sees_the_whole_frame_between_minus_one_and_one() -> None:
     frame = np.random.default_rng(0).random((2, 9, 16, 3), dtype=np.float32)
     np.testing.assert_allclose(musiq_input(frame), 2 * frame.astype(np.float64) - 1, atol=1e-6)
-
-
-def test_dino_sees_the_whole_width_and_clip_the_middle_of_it() -> None:
     frame = coloured(720, 1280, [0.5, 0.5, 0.5])
     frame[:, :, :270] = 1  # left of what CLIP's crop of 720 columns and its kernel reach
     assert dino_input(frame)[0, 100, 10, 0] == pytest.approx((1 - 0.485) / 0.229, abs=1e-4)
     assert np.ptp(clip_input(frame)[..., 0]) < 1e-4
     frame[:, :, :300] = 1
     assert np.ptp(clip_input(frame)[0, 100, :, 0]) > 1
+    (frame,) = np.random.default_rng(2).random((1, 448, 448, 3), dtype=np.float32)
+    seen = dino_input(frame[None])[0] * np.float32(IMAGENET[1]) + np.float32(IMAGENET[0])
+    weights = np.outer([1, 3, 3, 1], [1, 3, 3, 1]) / 64
+    for row, column in ((1, 1), (50, 200), (222, 7)):
+        around = frame[2 * row - 1 : 2 * row + 3, 2 * column - 1 : 2 * column + 3]
+        np.testing.assert_allclose(seen[row, column], np.einsum("ij,ijc->c", weights, around), atol=1e-5)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(720, 1280), (300, 400), (100, 120)])
@@ -66,16 +66,6 @@ def taps(at: float, n: int) -> list[tuple[int, float]]:
         near, far = 1.25 * d**3 - 2.25 * d**2 + 1, -0.75 * (d**3 - 5 * d**2 + 8 * d - 4)
         found.append((min(max(index, 0), n - 1), near if d <= 1 else far))
     return found
-
-
-def test_dino_is_shown_means_weighted_by_a_triangle() -> None:
-    """Of a picture of 448x448 every pixel of 224x224 is 1, 3, 3, 1 eighths of four, along both sides."""
-    (frame,) = np.random.default_rng(2).random((1, 448, 448, 3), dtype=np.float32)
-    seen = dino_input(frame[None])[0] * np.float32(IMAGENET[1]) + np.float32(IMAGENET[0])
-    weights = np.outer([1, 3, 3, 1], [1, 3, 3, 1]) / 64
-    for row, column in ((1, 1), (50, 200), (222, 7)):
-        around = frame[2 * row - 1 : 2 * row + 3, 2 * column - 1 : 2 * column + 3]
-        np.testing.assert_allclose(seen[row, column], np.einsum("ij,ijc->c", weights, around), atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_only_what_the_network_looks_back_to_is_kept(
     assert len(sessions[0].cache._vision_features) == 1
 
 
-def test_the_first_mask_depends_on_the_box_and_the_next_on_the_past(network: Sam2, frames: Any) -> None:
+def test_masks_depend_on_box_and_past_and_are_the_same_again(network: Sam2, frames: Any) -> None:
     masks = network.track(frames[:3], BOX)
     assert (masks[0] != network.track(frames[:1], (50, 20, 80, 36))[0]).any()
     other = frames[:3].copy()
@@ -121,15 +121,20 @@ def test_the_first_mask_depends_on_the_box_and_the_next_on_the_past(network: Sam
     changed = network.track(other, BOX)
     assert (masks[0] == changed[0]).all()
     assert (masks[2] != changed[2]).any()
-
-
-def test_the_same_clip_gets_the_same_masks(network: Sam2, frames: Any) -> None:
     assert (network.track(frames[:3], BOX) == network.track(frames[:3], BOX)).all()
 
 
-def test_half_precision_runs(published: Path, network: Sam2, frames: Any) -> None:
+def test_boxes_clips_and_half_precision(published: Path, network: Sam2, frames: Any) -> None:
     half = Sam2(published, choose_device("cpu", "bfloat16")).track(frames[:3], BOX)
     assert (half == network.track(frames[:3], BOX)).mean() > 0.8
+    assert network.segment_boxes(frames[0], []).shape == (0, 36, 80)
+    wide, cut = ((network.track(frames[:1], box)) for box in ((-20, 8, 900, 99), (0, 8, 80, 36)))
+    assert (wide == cut).all()
+    for frames in (np.zeros((4, 4, 3), np.uint8), np.zeros((0, 4, 4, 3), np.uint8), np.zeros((1, 4, 4, 3))):
+        with pytest.raises(ShapeError):
+            network.track(frames, BOX)
+    assert networks.get("sam2") is Sam2
+    assert networks.entry("sam2").facts["what"] == "track"
 
 
 def test_masks_land_in_the_pixels_of_a_wide_frame(network: Sam2, frames: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +149,7 @@ def test_masks_land_in_the_pixels_of_a_wide_frame(network: Sam2, frames: Any, mo
         logits[0, 0, y0:y1, x0:x1] = 1 if frame_idx == 0 else -1
         return SimpleNamespace(pred_masks=logits)
 
-    answer.config = network._video.config  # type: ignore[attr-defined]
+    answer.config = network._video.config
     monkeypatch.setattr(network, "_video", answer)
     masks = network.track(np.zeros((2, 32, 128, 3), np.uint8), (16, 8, 64, 24))
     assert shown_first[0] == pytest.approx([8, 16, 32, 48])
@@ -173,10 +178,6 @@ def test_boxes_of_one_frame_get_masks_of_the_same_weights(published: Path, netwo
     assert (masks[0] == network.track(frames[:1], BOX)[0]).mean() > 0.95
 
 
-def test_no_boxes_get_no_masks(network: Sam2, frames: Any) -> None:
-    assert network.segment_boxes(frames[0], []).shape == (0, 36, 80)
-
-
 @pytest.mark.parametrize(
     "box", [(1, 2, 3), (5, 5, 5, 9), (9, 9, 5, 5), (80, 0, 90, 9), (0, 0, float("nan"), 4), (-9, -9, 0, 0)]
 )
@@ -187,24 +188,8 @@ def test_boxes_that_hold_nothing_are_refused(network: Sam2, frames: Any, box: tu
         network.segment_boxes(frames[0], [box])
 
 
-def test_a_box_is_cut_to_the_frame(network: Sam2, frames: Any) -> None:
-    wide, cut = ((network.track(frames[:1], box)) for box in ((-20, 8, 900, 99), (0, 8, 80, 36)))
-    assert (wide == cut).all()
-
-
-def test_clips_of_another_shape_are_refused(network: Sam2) -> None:
-    for frames in (np.zeros((4, 4, 3), np.uint8), np.zeros((0, 4, 4, 3), np.uint8), np.zeros((1, 4, 4, 3))):
-        with pytest.raises(ShapeError):
-            network.track(frames, BOX)  # type: ignore[arg-type]
-
-
 def test_another_model_is_refused(published: Path, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes((published / "model.safetensors").read_bytes())
     (tmp_path / "config.json").write_text('{"model_type": "sam"}')
     with pytest.raises(DataError, match="of a 'sam'; the folder of a sam2_video is needed"):
         Sam2(tmp_path, choose_device("cpu"))
-
-
-def test_it_is_registered_under_the_name_of_its_weights() -> None:
-    assert networks.get("sam2") is Sam2
-    assert networks.entry("sam2").facts["what"] == "track"

@@ -16,7 +16,7 @@ from worldgauge.core.errors import DataError, ShapeError, UsageError  # noqa: E4
 from worldgauge.perception.instances import packed, unpacked  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks._pretrained import IMAGENET, masks_of, shown  # noqa: E402
-from worldgauge.perception.networks.segmentation import Sam3  # noqa: E402
+from worldgauge.perception.networks.segmentation import Sam3Network  # noqa: E402
 from worldgauge.perception.segment import Masks  # noqa: E402
 
 WORDS = ("sky", "tree", "water")
@@ -96,8 +96,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def network(published: Path) -> Sam3:
-    return Sam3(published, choose_device("cpu"))
+def network(published: Path) -> Sam3Network:
+    return Sam3Network(published, choose_device("cpu"))
 
 
 @pytest.fixture
@@ -142,13 +142,10 @@ def test_frames_are_squeezed_rounded_and_normalised_by_channel(rgb: Any, size: t
     assert np.abs(back - back.round()).max() < 1e-3
 
 
-def test_a_frame_of_the_right_size_is_normalised_only() -> None:
+def test_frames_in_and_masks_out_by_hand() -> None:
     frame = np.array([[[255, 0, 51]]], np.uint8)
     tensor = shown(frame, 1, 1, (0.5, 0.5, 0.5), (0.5, 0.5, 0.25), choose_device("cpu"))
     assert tensor.flatten().tolist() == pytest.approx([1, -1, -1.2], abs=1e-6)
-
-
-def test_mask_logits_land_in_the_pixels_of_a_wide_frame() -> None:
     logits = -torch.ones(2, 4, 4)
     logits[0, :, 2:] = 1  # the right half
     logits[1, 0] = 3  # the first row, and no more: half-way to the next is (3 - 1) / 2
@@ -179,7 +176,7 @@ class Answers:
 def test_confidence_is_instance_times_presence_and_the_surest_come_first(
     published: Path, rgb: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = Sam3(published, choose_device("cpu"))
+    network = Sam3Network(published, choose_device("cpu"))
     monkeypatch.setattr(network, "_model", Answers(network._model))
     found = network.segment(rgb, ["sky", "tree", "sky"])
     assert list(found) == ["sky", "tree"]
@@ -197,7 +194,7 @@ def test_confidence_is_instance_times_presence_and_the_surest_come_first(
     assert [len(pairs) for pairs in network.segment(rgb, ["sky"], above=0.0).values()] == [3]
 
 
-def test_answers_are_those_of_the_model_asked_directly(published: Path, network: Sam3, rgb: Any) -> None:
+def test_answers_are_those_of_the_model_asked_directly(published: Path, network: Sam3Network, rgb: Any) -> None:
     model = transformers.Sam3Model.from_pretrained(published, local_files_only=True).eval()
     found = network.segment(rgb, WORDS, above=0.0)
     ids = {"sky": [0, 55, 1], "tree": [0, 21, 19, 6, 32, 1], "water": [0, 24, 2, 21, 6, 45, 1]}
@@ -221,7 +218,7 @@ def test_answers_are_those_of_the_model_asked_directly(published: Path, network:
     assert {round(sure, 5) for _, sure in found["sky"]} != {round(sure, 5) for _, sure in found["tree"]}
 
 
-def test_an_answer_depends_on_no_other_text_and_is_the_same_twice(network: Sam3, rgb: Any) -> None:
+def test_answers_alone_in_half_precision_and_of_nothing(network: Sam3Network, rgb: Any, published: Path) -> None:
     together = network.segment(rgb, [*WORDS, "sand", "snow", "dirt", "path"], above=0.0)
     again = network.segment(rgb, [*WORDS, "sand", "snow", "dirt", "path"], above=0.0)
     alone = network.segment(rgb, ["dirt"], above=0.0)
@@ -229,63 +226,52 @@ def test_an_answer_depends_on_no_other_text_and_is_the_same_twice(network: Sam3,
         assert [sure for _, sure in pairs] == [sure for _, sure in again[name]]
         assert all((a == b).all() for (a, _), (b, _) in zip(pairs, again[name], strict=True))
     assert [sure for _, sure in alone["dirt"]] == pytest.approx([sure for _, sure in together["dirt"]], abs=1e-5)
-
-
-def test_half_precision_answers_are_near(published: Path, network: Sam3, rgb: Any) -> None:
-    half = Sam3(published, choose_device("cpu", "bfloat16")).segment(rgb, ["tree"], above=0.0)["tree"]
+    half = Sam3Network(published, choose_device("cpu", "bfloat16")).segment(rgb, ["tree"], above=0.0)["tree"]
     full = network.segment(rgb, ["tree"], above=0.0)["tree"]
     assert [sure for _, sure in half] == pytest.approx([sure for _, sure in full], abs=0.1)
+    assert network.segment(rgb, []) == {}
 
 
-def test_the_folder_of_the_video_model_holds_the_same_network(folder: Path, network: Sam3, rgb: Any) -> None:
+def test_the_folder_of_the_video_model_holds_the_same_network(folder: Path, network: Sam3Network, rgb: Any) -> None:
     tensors = load_file(folder / "model.safetensors")
     moved = {f"detector_model.{name}": tensor for name, tensor in tensors.items()}
     moved |= {"tracker_model.a": torch.zeros(1), "tracker_neck.b": torch.zeros(1)}
     save_file(moved, folder / "model.safetensors", metadata={"format": "pt"})
     config = {"model_type": "sam3_video", "detector_config": json.loads((folder / "config.json").read_text())}
     (folder / "config.json").write_text(json.dumps(config))
-    found = Sam3(folder, choose_device("cpu")).segment(rgb, WORDS, above=0.0)
+    found = Sam3Network(folder, choose_device("cpu")).segment(rgb, WORDS, above=0.0)
     for name, pairs in network.segment(rgb, WORDS, above=0.0).items():
         assert [sure for _, sure in pairs] == [sure for _, sure in found[name]]
 
 
-def test_no_categories_find_nothing(network: Sam3, rgb: Any) -> None:
-    assert network.segment(rgb, []) == {}
-
-
 @pytest.mark.parametrize("name", ["", "  ", "a very long text of many letters"])
-def test_texts_without_words_or_with_too_many_are_refused(network: Sam3, rgb: Any, name: str) -> None:
+def test_texts_without_words_or_with_too_many_are_refused(network: Sam3Network, rgb: Any, name: str) -> None:
     with pytest.raises(UsageError, match="no text to look for"):
         network.segment(rgb, [name])
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (4, 4, 4), (0, 4, 3)])
-def test_frames_of_another_shape_are_refused(network: Sam3, shape: tuple[int, ...]) -> None:
+def test_frames_of_another_shape_are_refused(network: Sam3Network, shape: tuple[int, ...]) -> None:
     with pytest.raises(ShapeError, match="a frame is"):
         network.segment(np.zeros(shape, np.uint8), ["sky"])
     with pytest.raises(ShapeError, match="float64"):
-        network.segment(np.zeros((4, 4, 3)), ["sky"])  # type: ignore[arg-type]
+        network.segment(np.zeros((4, 4, 3)), ["sky"])
 
 
 def test_the_original_checkpoint_is_not_this_format(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     save_file({f"detector.{name}": tensor for name, tensor in tensors.items()}, folder / "model.safetensors")
     with pytest.raises(DataError, match=r"model\.safetensors: not the weights of 'sam3', tensors missing"):
-        Sam3(folder, choose_device("cpu"))
+        Sam3Network(folder, choose_device("cpu"))
 
 
 def test_a_missing_tokenizer_is_named(folder: Path) -> None:
     (folder / "tokenizer.json").unlink()
     with pytest.raises(DataError, match=r"tokenizer\.json: no such file"):
-        Sam3(folder, choose_device("cpu"))
+        Sam3Network(folder, choose_device("cpu"))
 
 
-def test_it_is_registered_under_the_name_of_its_weights() -> None:
-    assert networks.get("sam3") is Sam3
-    assert networks.entry("sam3").facts["what"] == "segment"
-
-
-def test_packed_answers_come_back_the_same() -> None:
+def test_packed_masks_come_back_the_same() -> None:
     random = np.random.default_rng(0)
     found = {
         "sky": [(random.random((5, 7)) > 0.5, 0.9), (random.random((5, 7)) > 0.5, 1 / 3)],
@@ -299,14 +285,12 @@ def test_packed_answers_come_back_the_same() -> None:
     for name, pairs in found.items():
         assert [sure for _, sure in back[name]] == [sure for _, sure in pairs]
         assert all((a == b).all() for (a, _), (b, _) in zip(back[name], pairs, strict=True))
-    assert unpacked(packed({"sky": []})) == {"sky": []}
-    assert unpacked(packed({})) == {}
-
-
-def test_packed_masks_have_one_size() -> None:
+    assert (unpacked(packed({"sky": []})), unpacked(packed({}))) == ({"sky": []}, {})
     mixed = {"sky": [(np.zeros((2, 3), bool), 0.6), (np.zeros((3, 2), bool), 0.6)]}
     with pytest.raises(ShapeError, match="differ in size"):
         packed(mixed)
     arrays = packed({"sky": [(np.zeros((5, 7), bool), 0.6)]})
     with pytest.raises(ShapeError, match="are not 1 masks"):
         unpacked({**arrays, "size": np.array([50, 70], np.int32)})
+    assert networks.get("sam3") is Sam3Network
+    assert networks.entry("sam3").facts["what"] == "segment"

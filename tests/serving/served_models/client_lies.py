@@ -97,64 +97,49 @@ LINE.sendall(header(**HELLO))
 
 while True:
     name = hear()
-    chunk = {"type": "chunk", "id": name, "index": 0}
-    good = header(**chunk, arrays=frames(1, 12, 16, 3)) + bytes(12 * 16 * 3)
-    if HOW == "huge header":
-        LINE.sendall(b"\xff" * 8)
-    elif HOW == "html":
-        LINE.sendall(b"<html>" * 100)
-    elif HOW == "huge shape":
-        LINE.sendall(header(**chunk, arrays=frames(1 << 20, 1 << 30, 3)))
-    elif HOW == "many frames":
-        LINE.sendall(header(**chunk, arrays=frames(1000, 12, 16, 3)))
-    elif HOW == "no frame beside huge sides":
-        LINE.sendall(header(**chunk, arrays=frames(0, 2**31 - 1, 2**31 - 1, 2**31 - 1, 2**31 - 1)))
-    elif HOW == "large floats":
-        LINE.sendall(header(**chunk, arrays=frames(1, 1 << 12, 1 << 12, 3, dtype="float64")))
-        for _ in range(3 * 8):
-            LINE.sendall(bytes(1 << 24))
-    elif HOW == "another rate":
-        LINE.sendall(header(**chunk, fps=25, arrays=frames(1, 12, 16, 3)))
-    elif HOW == "rate of text":
-        LINE.sendall(header(**chunk, fps="20", arrays=frames(1, 12, 16, 3)))
-    elif HOW == "memory of text":
-        LINE.sendall(good * 6 + header(type="done", id=name, gpu_peak_bytes="9 GB"))
-    elif HOW == "memory below zero":
-        LINE.sendall(good * 6 + header(type="done", id=name, gpu_peak_bytes=-1))
-    elif HOW == "notes of a number":
-        LINE.sendall(good * 6 + header(type="done", id=name, notes=[7]))
-    elif HOW == "endless notes":
-        LINE.sendall(good * 6 + header(type="done", id=name, notes=["x"] * 101))
-    elif HOW == "a long note":
-        LINE.sendall(good * 6 + header(type="done", id=name, notes=["x" * 501]))
-    elif HOW == "wrong id":
-        LINE.sendall(header(**{**chunk, "id": "other"}, arrays=frames(1, 12, 16, 3)))
-    elif HOW == "id of a list":
-        LINE.sendall(header(**{**chunk, "id": [1]}))
-    elif HOW == "wrong index":
-        LINE.sendall(header(**{**chunk, "index": 1}, arrays=frames(1, 12, 16, 3)))
-    elif HOW == "other arrays":
-        LINE.sendall(header(**chunk, arrays=frames(1, 12, 16, 3, name="../../x")))
-    elif HOW == "unknown type":
-        LINE.sendall(header(type="pong", id=name))
-    elif HOW == "endless chunks":
-        while True:
-            LINE.sendall(good)
-    elif HOW == "endless empty chunks":
-        while True:
-            LINE.sendall(header(**chunk, arrays=frames(0, 12, 16, 3)))
-    elif HOW == "dribble":
+
+    def part(*shape, dtype="uint8", array="frames", id=name, index=0, **fields):
+        """A chunk that announces an array."""
+        return header(type="chunk", id=id, index=index, **fields, arrays=frames(*shape, dtype=dtype, name=array))
+
+    one = (1, 12, 16, 3)
+    good = part(*one) + bytes(12 * 16 * 3)
+    done = {"type": "done", "id": name}
+    answers = {
+        "huge header": b"\xff" * 8,
+        "html": b"<html>" * 100,
+        "huge shape": part(1 << 20, 1 << 30, 3),
+        "many frames": part(1000, 12, 16, 3),
+        "no frame beside huge sides": part(0, *[2**31 - 1] * 4),
+        "large floats": part(1, 1 << 12, 1 << 12, 3, dtype="float64"),
+        "another rate": part(*one, fps=25),
+        "rate of text": part(*one, fps="20"),
+        "memory of text": good * 6 + header(**done, gpu_peak_bytes="9 GB"),
+        "memory below zero": good * 6 + header(**done, gpu_peak_bytes=-1),
+        "notes of a number": good * 6 + header(**done, notes=[7]),
+        "endless notes": good * 6 + header(**done, notes=["x"] * 101),
+        "a long note": good * 6 + header(**done, notes=["x" * 501]),
+        "wrong id": part(*one, id="other"),
+        "id of a list": header(type="chunk", id=[1], index=0),
+        "wrong index": part(*one, index=1),
+        "other arrays": part(*one, array="../../x"),
+        "unknown type": header(type="pong", id=name),
+        "endless chunks": good,
+        "endless empty chunks": part(0, 12, 16, 3),
+        "closes within": good[:-10],
+        "escapes": header(type="error", id=name, kind="subject", message="\x1b[2J\x07" + "x" * 900_000),
+        "odd error": header(type="error", id=name, kind=[], message={}, trace=1),
+        "nothing": header(**done),
+    }
+    if HOW == "dribble":
         for byte in good * 9:
             LINE.sendall(bytes([byte]))
             time.sleep(0.05)
-    elif HOW == "closes within":
-        LINE.sendall(good[:-10])
+        continue
+    LINE.sendall(answers.get(HOW, good * 6 + header(**done)))
+    for _ in range(3 * 8 if HOW == "large floats" else 0):
+        LINE.sendall(bytes(1 << 24))
+    while HOW.startswith("endless") and HOW.endswith("chunks"):
+        LINE.sendall(answers[HOW])
+    if HOW == "closes within":
         sys.exit()
-    elif HOW == "escapes":
-        LINE.sendall(header(type="error", id=name, kind="subject", message="\x1b[2J\x07" + "x" * 900_000))
-    elif HOW == "odd error":
-        LINE.sendall(header(type="error", id=name, kind=[], message={}, trace=1))
-    elif HOW == "nothing":
-        LINE.sendall(header(type="done", id=name))
-    else:
-        LINE.sendall(good * 6 + header(type="done", id=name))

@@ -91,8 +91,8 @@ class Seeing:
         context, (width, height) = request.context, request.frame_size
         depth = np.stack([context.depth(i) for i in range(len(context))])
         told = [
-            *(depth.mean() * 4, context.poses[:, :3, 3].sum(), len(context.actions), context.clip.fps, request.seed),
-            *(len(request.text or ""), 0 if request.poses is None else request.poses[:, :3, 3].sum()),
+            *(depth.mean() * 4, len(context.actions), context.clip.fps, request.seed, len(request.text or "")),
+            *(0 if poses is None else poses[:, :3, 3].sum() for poses in (context.poses, request.poses)),
             *(len(request.task), context.camera.fx, context.last(2).depth(1).mean() * 4),
         ]
         for t in range(request.horizon):

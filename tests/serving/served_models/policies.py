@@ -34,8 +34,7 @@ class Told:
     spec = EstimatorSpec("told", kind="policy", layout="things")
 
     def propose(self, scene):
-        assert scene.instruction == "push the red button"
-        assert scene.front.dtype == np.uint8
+        assert (scene.instruction, scene.front.dtype) == ("push the red button", np.uint8)
         assert scene.depth.dtype == np.float32
         assert scene.front.shape[:2] == scene.depth.shape == (scene.camera.height, scene.camera.width)
         assert [thing["name"] for thing in scene.things] == ["red button"]

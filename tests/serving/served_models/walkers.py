@@ -16,8 +16,7 @@ class Ahead:
         n, length = options["n"], options["length"]
         views = arrays["views"]
         assert set(options["views"]) == {"front", "left", "right", "back"}
-        assert views.dtype == np.uint8
-        assert views.shape[0] == len(options["views"])
+        assert (views.dtype, views.shape[0]) == (np.uint8, len(options["views"]))
         assert views.shape[1:3] == (options["camera"]["height"], options["camera"]["width"])
         if options["task"] == "navigation":
             assert arrays["goal"].ndim == 3

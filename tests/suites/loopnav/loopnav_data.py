@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,21 +12,21 @@ from worldgauge.worlds.walking.walk import Walk, WalkGoal
 STEP = 0.216
 
 
-def straight_loop(steps: int = 30, *, radius: int = 5, x: float = 5.5, y: float = -7.5) -> Walk:
+def straight_loop(steps=30, *, radius=5, x=5.5, y=-7.5):
     """A full turn at A, `steps` to the north, a half turn, back again, three idle records."""
-    rows: list[tuple[float, float, bool, float, WalkGoal | None]] = []  # y, yaw, forward, turn, goal
+    rows = []  # y, yaw, forward, turn, goal
     cell = WalkGoal(int(np.floor(x)), int(np.floor(y)), 64)
     away = WalkGoal(cell.x, int(np.floor(y + steps * STEP)), cell.z)
     home = WalkGoal(cell.x, cell.y, None, 1)
     yaw, place = np.pi / 2, y
 
-    def turn(by: float, goal: WalkGoal | None) -> None:
+    def turn(by, goal):
         nonlocal yaw
         for part in [0.1] * int(by / 0.1) + [by % 0.1]:
             yaw += part
             rows.append((place, yaw, False, part, goal))
 
-    def go(sign: int, goal: WalkGoal) -> None:
+    def go(sign, goal):
         nonlocal place
         for _ in range(steps):
             rows.append((place, yaw, True, 0.0, goal))
@@ -58,13 +55,11 @@ def straight_loop(steps: int = 30, *, radius: int = 5, x: float = 5.5, y: float 
     )
 
 
-def frames_of(n: int, seed: int = 0) -> np.ndarray:
+def frames_of(n, seed=0):
     return np.random.default_rng(seed).integers(0, 255, (n, 12, 16, 3), dtype=np.uint8)
 
 
-def put(
-    root: Path, walk: Walk | None = None, *, stamp: str = "01-01_00-00-00", location: str = "plains_village_20"
-) -> Path:
+def put(root, walk=None, *, stamp="01-01_00-00-00", location="plains_village_20"):
     """Write one trajectory; returns its JSON file."""
     walk = straight_loop() if walk is None else walk
     return write_trajectory(
@@ -79,7 +74,7 @@ def put(
     )
 
 
-def random_walk(seed: int, n: int) -> Walk:
+def random_walk(seed, n):
     """Any numbers that the format can hold, with goals of every form."""
     rng = np.random.default_rng(seed)
     goals = [
@@ -102,7 +97,7 @@ def random_walk(seed: int, n: int) -> Walk:
     )
 
 
-def edit(path: Path, change: Callable[[list[dict[str, Any]]], Any]) -> None:
+def edit(path, change):
     """Change the records of a JSON file in place; a returned value replaces them."""
     rows = json.loads(path.read_text())
     changed = change(rows)

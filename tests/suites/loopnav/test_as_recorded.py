@@ -5,8 +5,6 @@ Nothing here is written by our writer. The walk is in the game's frame: yaw 0 lo
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -18,7 +16,7 @@ STEP, TURN = 0.216, 0.1
 PLACE = "ABA/savanna_village_20/5"
 
 
-def sent() -> list[dict[str, Any]]:
+def sent():
     """Messages of the bot from the 20th on: a rest of the look-around at A, to B and back, idle at the end.
 
     A forward key acts on the next frame; a turn is that which led to the frame.
@@ -26,9 +24,9 @@ def sent() -> list[dict[str, Any]]:
     here, yaw = np.array([8.5, -3.5]), 3.1
     home, away = {"x": 8, "y": 64, "z": -4}, {"x": 8, "y": 64, "z": -10}
     near_home = {"x": 8, "z": -4, "rangeSq": 1}
-    messages: list[dict[str, Any]] = []
+    messages = []
 
-    def send(goal: dict[str, int] | None, *, turned: float = 0.0, forward: bool = False) -> None:
+    def send(goal, *, turned=0.0, forward=False):
         keys = dict.fromkeys(("forward", "back", "left", "right", "jump", "sprint", "sneak"), False)
         action = {**keys, "forward": forward, "camera": [turned, 0]}
         place = {"x": round(here[0], 3), "y": round(64.0, 3), "z": round(here[1], 3)}
@@ -37,14 +35,14 @@ def sent() -> list[dict[str, Any]]:
         extra = {"seed": 42, "location": "savanna_village_20", "nvtype": "ABA", "nvrange": 5}
         messages.append({**place, **view, "action": action, "goal": goal, **number, "extra_info": extra})
 
-    def turn_to(heading: float, goal: dict[str, int]) -> None:
+    def turn_to(heading, goal):
         nonlocal yaw
         while abs(left := heading - yaw) > 1e-9:
             step = math.copysign(min(TURN, abs(left)), left)
             yaw += step
             send(goal, turned=step)
 
-    def go(goal: dict[str, int]) -> None:
+    def go(goal):
         nonlocal here
         for _ in range(30):
             send(goal, forward=True)
@@ -61,7 +59,7 @@ def sent() -> list[dict[str, Any]]:
     return messages
 
 
-def received(root: Path, messages: list[dict[str, Any]], *, without: int = 0) -> Path:
+def received(root, messages, *, without=0):
     """The files of the receiver. without: broken pictures at the end, whose records are there all the same."""
     folder = root / PLACE
     folder.mkdir(parents=True)
@@ -75,7 +73,7 @@ def received(root: Path, messages: list[dict[str, Any]], *, without: int = 0) ->
     return root
 
 
-def last_far_goal(messages: list[dict[str, Any]]) -> int:
+def last_far_goal(messages):
     """Where the released clean-up says that the way back begins: the last frame whose goal is not near the start."""
     for i in reversed(range(len(messages))):
         goal = messages[i]["goal"]
@@ -84,7 +82,7 @@ def last_far_goal(messages: list[dict[str, Any]]) -> int:
     raise AssertionError
 
 
-def test_it_is_read_and_asked(tmp_path: Path) -> None:
+def test_it_is_read_and_asked(tmp_path):
     messages = sent()
     (found,) = loopnav.discover(received(tmp_path, messages))
     assert (found.id, found.invalid, found.flags) == (f"{PLACE}/05-21_13-37-00", None, ())
@@ -101,7 +99,6 @@ def test_it_is_read_and_asked(tmp_path: Path) -> None:
     assert task.sample["generated_from"] == last_far_goal(messages)
 
 
-def test_a_record_whose_picture_was_broken_is_told(tmp_path: Path) -> None:
+def test_a_record_whose_picture_was_broken_is_told(tmp_path):
     (found,) = loopnav.discover(received(tmp_path, sent(), without=2))
-    assert found.invalid is not None
     assert "frames" in found.invalid

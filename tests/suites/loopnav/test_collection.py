@@ -1,36 +1,37 @@
 """Collecting data sets: layout, determinism over workers, and kill -9 at any moment."""
 
-import errno
+from __future__ import annotations
+
 import json
 import shutil
 
 import numpy as np
 import pytest
 
+from support.collecting import CollectionTests, full_disk
+from support.commands import command
 from support.folders import contents
-from support.killing import kill_when_seen
+from worldgauge.core.actions import WALK_STEP_M
+from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.video import Clip
 from worldgauge.engine.collect import collect, count, make_item, world_seed_of
-from worldgauge.engine.workers.pool import Pool, Result
-from worldgauge.suites.loopnav import collection as loopnav
-from worldgauge.suites.loopnav.collection import stamp_of
-from worldgauge.suites.loopnav.scenes import coverage_of
+from worldgauge.engine.run import run
+from worldgauge.engine.workers.pool import JobResult, Pool
+from worldgauge.suites.loopnav import collection
+from worldgauge.suites.loopnav import format as loopnav
+from worldgauge.suites.loopnav.collection import LoopNavCollection, stamp_of
+from worldgauge.suites.loopnav.format import worlds_of
+from worldgauge.suites.loopnav.scenes import OTHER_CATEGORIES, coverage_of
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.worlds import open_world
+from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.walking.walk import Walk
 
 SMALL = {"settlements": 2, "ranges": (5,), "types": ("ABA", "ABCA"), "per_combination": 1, "size": (48, 27)}
-SCRIPT = """
-import sys
-from pathlib import Path
-from worldgauge.engine.collect import collect
-if __name__ == "__main__":
-    collect("loopnav", Path(sys.argv[1]), settlements=2, ranges=(5,), per_combination=1, size=(48, 27), workers=2)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +42,7 @@ def collected(tmp_path_factory):
 
 def test_one_video_and_one_record_file_a_loop_in_the_published_layout(collected):
     root, result = collected
-    assert result.items == 4
-    assert result.failures == ()
+    assert (result.items, result.failures) == (4, ())
     names = set(contents(root))
     for settlement, location in enumerate(("plains_village_1", "desert_village_1")):
         for type in ("ABA", "ABCA"):
@@ -50,8 +50,7 @@ def test_one_video_and_one_record_file_a_loop_in_the_published_layout(collected)
             assert {f"{stem}.avi", f"{stem}.json"} <= names
             records = json.loads((root / f"{stem}.json").read_text())
             clip = Clip.open(root / f"{stem}.avi")
-            assert len(clip) == len(records)
-            assert (clip.width, clip.height, clip.fps) == (48, 27, 20)
+            assert (len(clip), (clip.width, clip.height, clip.fps)) == (len(records), (48, 27, 20))
             assert records[0]["extra_info"]["nvtype"] == type
             assert {record["action"]["right"] for record in records} == {False}
     assert len(names) == 9
@@ -77,18 +76,14 @@ def test_loops_without_a_look_around_are_a_set_of_their_own(collected, tmp_path)
 def test_the_manifest_says_which_worlds_the_places_are(collected):
     root, result = collected
     manifest = json.loads((root / "worldgauge.json").read_text())
-    assert manifest["settings"]["ranges"] == [5]
-    assert manifest["settings"]["discarded"] == dict(result.discarded)
+    assert (manifest["settings"]["ranges"], manifest["settings"]["discarded"]) == ([5], dict(result.discarded))
     place = manifest["locations"]["desert_village_1"]
-    assert place["params"]["kind"] == "desert"
-    assert place["params"]["seed"] == world_seed_of(42, 1)
+    assert (place["params"]["kind"], place["params"]["seed"]) == ("desert", world_seed_of(42, 1))
     assert len(place["digest"]) == 64
 
 
 def test_frames_are_what_the_camera_sees_at_the_recorded_poses(collected):
     """Rendering again from nothing but the JSON gives the pixels of the video, up to its compression."""
-    from worldgauge.suites.loopnav.format import worlds_of
-
     root, _ = collected
     stem = root / "ABA/plains_village_1/5" / stamp_of(0, "ABA", 5, 0)
     world = open_world(worlds_of(root)["plains_village_1"])
@@ -104,24 +99,6 @@ def test_frames_are_what_the_camera_sees_at_the_recorded_poses(collected):
         assert np.abs(other.astype(int) - clip[t]).mean() > np.abs(again.astype(int) - clip[t]).mean() + 5
 
 
-def test_any_number_of_workers_gives_the_same_files(collected, tmp_path):
-    root, result = collected
-    seen = []
-    parallel = collect("loopnav", tmp_path, **SMALL, workers=2, progress=seen.append)
-    assert contents(tmp_path) == contents(root)
-    assert (parallel.frames, parallel.discarded) == (result.frames, result.discarded)
-    assert [p.done for p in seen] == [1, 2, 3, 4]
-    assert seen[-1].frames == result.frames
-
-
-def test_a_second_call_renders_nothing_and_changes_nothing(collected, monkeypatch):
-    root, result = collected
-    before = contents(root)
-    monkeypatch.setattr(Voxel, "view", lambda *a, **k: pytest.fail("rendered again"))
-    assert collect("loopnav", root, **SMALL) == result
-    assert contents(root) == before
-
-
 def test_a_missing_file_is_made_again_and_leftovers_of_it_go(collected, monkeypatch):
     root, _ = collected
     before = contents(root)
@@ -133,19 +110,42 @@ def test_a_missing_file_is_made_again_and_leftovers_of_it_go(collected, monkeypa
     assert contents(root) == before
 
 
-@pytest.mark.parametrize("sight", [".*.avi.part", pytest.param("*.json", marks=pytest.mark.slow)])
-def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(collected, tmp_path, sight):
-    """Kill -9 as soon as a video is begun, or as soon as a trajectory is done and the next ones are not."""
-    root, _ = collected
-    out = tmp_path / "out"
-    kill_when_seen(SCRIPT, out, f"**/{sight}")
-    assert len(contents(out)) < len(contents(root))
-    collect("loopnav", out, **SMALL)
-    assert contents(out) == contents(root)
+class TestCollection(CollectionTests):
+    name, small = "loopnav", SMALL
+    renders, writes = (Voxel, "view"), (collection, "write_trajectory")
+    other = ({"seed": 1}, {"size": (64, 36)}, {"sampling": "continuous"})
+    foreign = "remove or repair the manifest"
+    bad = (
+        *(({"settlements": 0}, ""), ({"types": ("ABBA",)}, ""), ({"per_combination": 0}, ""), ({"seed": -1}, "")),
+        *(({"ranges": ranges}, "") for ranges in ((), (5, 5), (0,))),
+        *(({"size": (0, 9)}, ""), ({"sampling": "x"}, ""), ({"workers": 0}, "")),
+    )
+
+    @pytest.mark.parametrize("sight", [".*.avi.part", pytest.param("*.json", marks=pytest.mark.slow)])
+    def test_killed_as_soon_as_a_video_is_begun_or_a_loop_done(self, collected, tmp_path, sight):
+        self.killed_and_called_again(collected, tmp_path / "out", f"**/{sight}")
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_a_full_disk_ends_the_collection(self, tmp_path, monkeypatch, workers):
+        calls = []
+
+        def full(*args, **facts):
+            calls.append(facts)
+            full_disk()
+
+        def here(self, jobs, watch=None):
+            return (JobResult(job.id, make_item(**job.args, progress=lambda done, total: None)) for job in jobs)
+
+        monkeypatch.setattr(collection.walks, "record_loop", _one_frame)
+        monkeypatch.setattr(collection, "write_trajectory", full)
+        monkeypatch.setattr(Pool, "run", here)
+        with pytest.raises(RunError, match="cannot be written; make room, then start the same command again"):
+            collect("loopnav", tmp_path, **SMALL, workers=workers)
+        assert len(calls) == 1
 
 
 def test_more_can_be_collected_into_the_same_folder(collected, tmp_path, monkeypatch):
-    monkeypatch.setattr(loopnav, "record_loop", _one_frame)
+    monkeypatch.setattr(collection.walks, "record_loop", _one_frame)
     small = {**SMALL, "settlements": 1, "types": ("ABA",)}
     collect("loopnav", tmp_path, **small)
     before = contents(tmp_path)
@@ -155,70 +155,18 @@ def test_more_can_be_collected_into_the_same_folder(collected, tmp_path, monkeyp
     assert {name: after[name] for name in before if name != "worldgauge.json"}.items() <= before.items()
 
 
-def test_another_seed_size_or_rule_is_refused_in_the_same_folder(collected):
-    root, _ = collected
-    for change in ({"seed": 1}, {"size": (64, 36)}, {"sampling": "continuous"}):
-        with pytest.raises(RunError, match=next(iter(change))):
-            collect("loopnav", root, **{**SMALL, **change})
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"settlements": 0},
-        {"ranges": ()},
-        {"ranges": (5, 5)},
-        {"ranges": (0,)},
-        {"types": ("ABBA",)},
-        {"per_combination": 0},
-        {"seed": -1},
-        {"size": (0, 9)},
-        {"sampling": "x"},
-        {"workers": 0},
-    ],
-)
-def test_options_out_of_range_are_refused(tmp_path, change):
-    with pytest.raises(UsageError, match=next(iter(change))):
-        collect("loopnav", tmp_path, **{**SMALL, **change})
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_loop_that_fails_is_reported_and_the_others_go_on(tmp_path, monkeypatch):
-    calls = []
-
     def sometimes(site, **options):
-        calls.append(options["kind"])
         if options["kind"] == "ABA":
-            raise loopnav.LoopFailedError("no ABA loop here", ["stuck"] * 7)
+            raise collection.walks.LoopFailedError("no ABA loop here", ["stuck"] * 7)
         return _one_frame(site, **options)
 
-    monkeypatch.setattr(loopnav, "record_loop", sometimes)
+    monkeypatch.setattr(collection.walks, "record_loop", sometimes)
     result = collect("loopnav", tmp_path, **SMALL)
-    assert result.items == 2
-    assert len(result.failures) == 2
+    assert (result.items, len(result.failures)) == (2, 2)
     assert "no ABA loop here" in result.failures[0]
     assert result.discarded == {"stuck": 14}
     assert json.loads((tmp_path / "worldgauge.json").read_text())["settings"]["discarded"] == {"stuck": 14}
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_full_disk_ends_the_collection(tmp_path, monkeypatch, workers):
-    calls = []
-
-    def full(*args, **facts):
-        calls.append(facts)
-        raise DataError("cannot be written") from OSError(errno.ENOSPC, "No space left on device")
-
-    def here(self, jobs, watch=None):
-        for job in jobs:
-            yield Result(job.id, make_item(**job.args, progress=lambda done, total: None))
-
-    monkeypatch.setattr(loopnav, "record_loop", _one_frame)
-    monkeypatch.setattr(loopnav, "write_trajectory", full)
-    monkeypatch.setattr(Pool, "run", here)
-    with pytest.raises(RunError, match="cannot be written; make room, then start the same command again"):
-        collect("loopnav", tmp_path, **SMALL, workers=workers)
-    assert len(calls) == 1
 
 
 def test_a_manifest_without_settings_is_one_clear_line(collected, tmp_path):
@@ -245,8 +193,7 @@ def test_counting_looks_for_both_files_of_the_planned_loops_only(collected, tmp_
 
 def test_stamps_are_unique_sort_in_order_and_do_not_depend_on_the_extent():
     stamps = [stamp_of(s, t, r, i) for s in (0, 1, 149) for t in ("ABA", "ABCA") for r in (1, 5, 99) for i in (0, 999)]
-    assert stamps == sorted(set(stamps))
-    assert len({world_seed_of(42, s) for s in range(120)}) == 120
+    assert (stamps, len({world_seed_of(42, s) for s in range(120)})) == (sorted(set(stamps)), 120)
 
 
 def _one_frame(site, *, kind, radius, rng, rule, look_around, laps):
@@ -255,3 +202,118 @@ def _one_frame(site, *, kind, radius, rng, rule, look_around, laps):
     keys = np.zeros(1, bool)
     feet = np.array([site.begin()], float)
     return Walk(feet, still + np.pi / 2, still, np.zeros((1, 2)), keys, keys, (None,), kind, radius, site.seed)
+
+
+HOMES = {"world": "indoor", "settlements": 2, "ranges": (4,), "per_combination": 1, "size": (48, 27), "seed": 5}
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory):
+    root = tmp_path_factory.mktemp("homes")
+    return root, collect("loopnav", root, **HOMES)
+
+
+def test_each_settlement_is_a_home_named_in_the_manifest(homes):
+    root, result = homes
+    assert (result.items, result.failures) == (4, ())
+    manifest = json.loads((root / "worldgauge.json").read_text())
+    assert manifest["settings"]["world"] == "indoor"
+    worlds = {name: row["world"] for name, row in manifest["locations"].items()}
+    assert worlds == {"indoor_1": "indoor", "indoor_2": "indoor"}
+    assert len({row["params"]["seed"] for row in manifest["locations"].values()}) == 2
+
+
+def test_any_number_of_workers_gives_the_same_homes(homes, tmp_path):
+    root, _ = homes
+    collect("loopnav", tmp_path, **HOMES, workers=2)
+    names = {name for name in contents(root) if not name.startswith(".")}
+    assert {name: contents(tmp_path)[name] for name in names} == {name: contents(root)[name] for name in names}
+
+
+def test_recorded_poses_draw_the_recorded_frames_and_actions_lead_along_them(homes):
+    root, _ = homes
+    worlds = worlds_of(root)
+    for trajectory in loopnav.discover(root):
+        assert trajectory.invalid is None
+        episode = loopnav.load(trajectory, worlds[trajectory.location])
+        world = open_world(episode.world)
+        for t in (0, len(episode) // 2, len(episode) - 1):
+            view = world.view(episode.poses[t], episode.camera)
+            assert np.abs(view.rgb.astype(int) - episode.clip[t]).mean() < 8  # the video's JPEG
+            assert view.depth.min() > 0.1
+        steps = np.linalg.norm(np.diff(episode.poses[:, :2, 3], axis=0), axis=1)
+        np.testing.assert_allclose(steps, WALK_STEP_M * episode.actions.values[:, 0], atol=2e-3)
+
+
+def test_the_check_finds_closed_loops_with_a_whole_look_around(homes):
+    found = LoopNavCollection.check(homes[0], decode=True)
+    assert (found.ok, found.n_valid, found.n_items) == (True, 4, 4)
+    assert not [finding for finding in found.findings if "turn" in finding.text or "direction" in finding.text]
+
+
+def test_references_are_scored_and_scene_scores_say_why_they_are_missing(homes, tmp_path):
+    result = run("loopnav", model=["truth", "memory", "freeze"], data=homes[0], out=tmp_path, limit=1)
+    assert result.counts.failed == 0
+    by_name = {name: {score.metric: score for score in scores} for name, scores in result.scores.items()}
+    assert by_name["truth"]["mse"].value == 0.0 < by_name["memory"]["mse"].value < by_name["freeze"]["mse"].value
+    for name in ("sgcs", "loop_closure", "segmenter_accuracy"):
+        assert (by_name["truth"][name].value, by_name["truth"][name].reason) == (None, OTHER_CATEGORIES)
+    assert 0.3 < by_name["truth"]["coverage"].value <= 1.0
+    exact = {"data": homes[0], "out": tmp_path / "exact", "settings": {"segmenter": "exact"}}
+    assert run("loopnav", model="truth", limit=1, **exact).counts.scored == 0
+
+
+def test_the_world_of_a_collection_stays(homes, tmp_path):
+    with pytest.raises(RunError, match="world indoor, not room"):
+        collect("loopnav", homes[0], **{**HOMES, "world": "room"})
+    with pytest.raises(UsageError, match="'tabletop' is not one that can be walked in; these can: indoor"):
+        collect("loopnav", tmp_path, **{**HOMES, "world": "tabletop"})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_range_that_no_room_has_is_told(tmp_path):
+    result = collect("loopnav", tmp_path, **{**HOMES, "settlements": 1, "types": ("ABA",), "ranges": (50,)})
+    assert result.items == 0
+    assert "no ABA loop of radius 50 in world 'indoor'" in result.failures[0]
+    assert result.discarded == {"no place to go": 7}
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLDGAUGE_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("WORLDGAUGE_SCENES", raising=False)
+
+
+def test_loops_are_walked_in_a_scan(tmp_path):
+    words = "--types ABA --ranges 2 --per-combination 1 --size 32x18 --no-look-around --out data"
+    done = command(tmp_path, "collect", "loopnav", "--world", "scan", "--scenes", "example", *words.split())
+    assert done.returncode == 0, done.stderr
+    manifest = next(path for path in (tmp_path / "data").glob("*.json") if "settings" in path.read_text())
+    content = json.loads(manifest.read_text())
+    assert content["settings"]["scenes"] == "example/room"
+    (held,) = content["locations"].values()
+    world = open_world(WorldFacts(held["world"], held["params"], held["digest"]))
+    assert isinstance(world, Scan)
+    # Whoever gets the data learns no path of this machine.
+    for path in (tmp_path / "data").rglob("*.json"):
+        assert str(tmp_path) not in path.read_text()
+        assert "room.glb" not in path.read_text()
+    done = command(tmp_path, "check", "loopnav", "--data", "data")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--world", "scan"], "--world scan and --scenes go together"),
+        (["--scenes", "example"], "--world scan and --scenes go together"),
+        (["--world", "scan", "--scenes", "exampel"], "no folder of scans 'exampel'. Did you mean 'example'?"),
+        (["--world", "scan", "--scenes", "example/hall"], "scene 'example/hall' is not in"),
+        (["--world", "scan", "--scenes", ","], "no scenes are named"),
+    ],
+)
+def test_scenes_that_are_not_there(tmp_path, words, message):
+    done = command(tmp_path, "collect", "loopnav", *words, "--out", "data")
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())

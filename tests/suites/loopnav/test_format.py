@@ -5,8 +5,6 @@ import json
 import math
 import os
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +23,7 @@ from worldgauge.suites.loopnav.format_records import read_records, walk_of
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**20), n=st.integers(1, 12))
-def test_what_is_written_is_read(tmp_path: Path, seed: int, n: int) -> None:
+def test_what_is_written_is_read(tmp_path, seed, n):
     walk = random_walk(seed, n)
     records = read_records(put(tmp_path, walk))
     back = walk_of(records, walk.kind, walk.radius)
@@ -37,7 +35,7 @@ def test_what_is_written_is_read(tmp_path: Path, seed: int, n: int) -> None:
     np.testing.assert_allclose(back.poses, walk.poses, atol=1e-12)
 
 
-def test_the_files_are_the_published_ones(tmp_path: Path) -> None:
+def test_the_files_are_the_published_ones(tmp_path):
     path = put(tmp_path)
     assert path == tmp_path / "ABA" / "plains_village_20" / "5" / "01-01_00-00-00.json"
     assert sorted(p.name for p in path.parent.iterdir()) == ["01-01_00-00-00.avi", "01-01_00-00-00.json"]
@@ -46,14 +44,13 @@ def test_the_files_are_the_published_ones(tmp_path: Path) -> None:
     assert set(rows[0]["action"]) == {"forward", "back", "left", "right", "jump", "sprint", "sneak", "camera"}
     assert rows[0]["extra_info"] == {"seed": 42, "location": "plains_village_20", "nvtype": "ABA", "nvrange": 5}
     assert [row["frame_count"] for row in rows] == list(range(20, 20 + len(rows)))
-    assert rows[0]["goal"] == {"x": 5, "y": 64, "z": 7}
-    assert rows[-5]["goal"] == {"x": 5, "z": 7, "rangeSq": 1}
+    assert (rows[0]["goal"], rows[-5]["goal"]) == ({"x": 5, "y": 64, "z": 7}, {"x": 5, "z": 7, "rangeSq": 1})
     assert rows[-1]["goal"] is None
     clip = Clip.open(path.with_suffix(".avi"))
     assert (len(clip), clip.fps) == (len(rows), 20)
 
 
-def test_frames_of_reference_by_hand(tmp_path: Path) -> None:
+def test_frames_of_reference_by_hand(tmp_path):
     """At rest at our (5.5, -7.5, 64) looking to +y: the game's (5.5, 64, 7.5) looking to -z, its yaw 0."""
     rows = json.loads(put(tmp_path).read_text())
     assert [rows[0][key] for key in ("x", "y", "z", "yaw")] == [5.5, 64.0, 7.5, 0.0]
@@ -63,7 +60,7 @@ def test_frames_of_reference_by_hand(tmp_path: Path) -> None:
     assert episode.camera.fy == pytest.approx(12 / 2 / math.tan(math.radians(37.5)))
 
 
-def test_actions_line_up_with_what_they_cause(tmp_path: Path) -> None:
+def test_actions_line_up_with_what_they_cause(tmp_path):
     put(tmp_path)
     episode = loopnav.load(loopnav.discover(tmp_path)[0])
     yaw, _ = yaw_pitch_from_pose(episode.poses)
@@ -75,7 +72,7 @@ def test_actions_line_up_with_what_they_cause(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "a/b", "..\\x", "/etc", "a b", ".hidden", "ä", "x\n", "a" * 200])
-def test_names_never_become_paths(tmp_path: Path, name: str) -> None:
+def test_names_never_become_paths(tmp_path, name):
     walk = straight_loop()
     good = {"location": "place", "type": "ABA", "radius": 5, "stamp": "01"}
     for field in ("location", "stamp", "type"):
@@ -86,24 +83,22 @@ def test_names_never_become_paths(tmp_path: Path, name: str) -> None:
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
 
 
-def test_a_location_in_extra_info_is_compared_not_followed(tmp_path: Path) -> None:
+def test_a_location_in_extra_info_is_compared_not_followed(tmp_path):
     path = put(tmp_path)
     for location in ("../../../etc", "..", "desert_village_1"):
         edit(path, lambda rows, name=location: [row["extra_info"].update(location=name) for row in rows] and None)
         (found,) = loopnav.discover(tmp_path)
-        assert found.location == "plains_village_20"
-        assert found.id == "ABA/plains_village_20/5/01-01_00-00-00"
-        assert found.flags == ("extra_info_differs",)
-        assert found.invalid is None
+        assert (found.location, found.id) == ("plains_village_20", "ABA/plains_village_20/5/01-01_00-00-00")
+        assert (found.flags, found.invalid) == (("extra_info_differs",), None)
 
 
-def test_writing_leaves_all_or_nothing(tmp_path: Path) -> None:
+def test_writing_leaves_all_or_nothing(tmp_path):
     walk = straight_loop()
     arguments = {"location": "place", "type": "ABA", "radius": 5, "stamp": "01", "walk": walk, "seed": 0}
     with pytest.raises(DataError, match="frames for a walk of"):
         write_trajectory(tmp_path, **arguments, frames=frames_of(len(walk) - 1))
 
-    def broken() -> Any:
+    def broken():
         yield frames_of(3)
         raise RuntimeError("the renderer died")
 
@@ -119,18 +114,13 @@ def test_writing_leaves_all_or_nothing(tmp_path: Path) -> None:
     assert not whole.exists(), "an interrupted rewrite must not leave old records beside a new video"
 
 
-# The manifest
-
-
-def test_the_manifest_names_the_worlds(tmp_path: Path) -> None:
-    assert worlds_of(tmp_path) == {}
-    assert loopnav.default_selection(tmp_path) == "paper"
+def test_the_manifest_names_the_worlds(tmp_path):
+    assert (worlds_of(tmp_path), loopnav.default_selection(tmp_path)) == ({}, "paper")
     first = {"plains_village_1": WorldFacts("voxel", {"kind": "plains", "seed": 3}, "abc")}
     second = {"desert_village_1": WorldFacts("voxel", {"kind": "desert", "seed": 4})}
     write_manifest(tmp_path, first, {"seed": 42})
     path = write_manifest(tmp_path, second, {"seed": 42})
-    assert worlds_of(tmp_path) == first | second
-    assert loopnav.default_selection(tmp_path) == "all"
+    assert (worlds_of(tmp_path), loopnav.default_selection(tmp_path)) == (first | second, "all")
     manifest = json.loads(path.read_text())
     assert set(manifest) == {"format", "version", "settings", "locations", "camera"}
     assert manifest["locations"]["plains_village_1"]["digest"] == "abc"
@@ -159,7 +149,7 @@ def test_the_manifest_names_the_worlds(tmp_path: Path) -> None:
         ({"locations": {"../x": {"world": "v", "params": {}}}}, "needs letters"),
     ],
 )
-def test_a_spoilt_manifest_names_the_field(tmp_path: Path, change: Any, said: str) -> None:
+def test_a_spoilt_manifest_names_the_field(tmp_path, change, said):
     path = write_manifest(tmp_path, {"x": WorldFacts("voxel", {})}, {})
     if isinstance(change, bytes):
         path.write_bytes(change)
@@ -171,7 +161,7 @@ def test_a_spoilt_manifest_names_the_field(tmp_path: Path, change: Any, said: st
     assert said in str(caught.value)
 
 
-def test_a_recording_in_another_world_is_another_task(tmp_path: Path) -> None:
+def test_a_recording_in_another_world_is_another_task(tmp_path):
     put(tmp_path)
     (trajectory,) = loopnav.discover(tmp_path)
     facts = WorldFacts("voxel", {"kind": "plains", "size": (1, 2, 3)}, "abc")
@@ -192,10 +182,8 @@ def test_a_recording_in_another_world_is_another_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("refused", ["mkdir", "replace", "fsync"])
-def test_a_full_disk_is_one_clear_line_and_keeps_its_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
-) -> None:
-    def full(*_: Any, **__: Any) -> None:
+def test_a_full_disk_is_one_clear_line_and_keeps_its_number(tmp_path, monkeypatch, refused):
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, refused, full)

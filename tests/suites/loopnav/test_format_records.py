@@ -2,8 +2,6 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +12,7 @@ from support.vectors import cases
 from worldgauge.core.errors import DataError
 from worldgauge.suites.loopnav import format_records as loopnav_records
 from worldgauge.suites.loopnav.format_records import (
-    Goal,
-    Record,
+    RecordedGoal,
     exact_return_index,
     first_return_index,
     parse_records,
@@ -24,7 +21,7 @@ from worldgauge.suites.loopnav.format_records import (
     walk_of,
 )
 
-RECORD: dict[str, Any] = {
+RECORD = {
     "x": 10.5,
     "y": 64.0,
     "z": 20.25,
@@ -37,20 +34,17 @@ RECORD: dict[str, Any] = {
 }
 
 
-def parse(*rows: Any) -> list[Record]:
+def parse(*rows):
     return parse_records(json.dumps(rows).encode(), "x.json")
 
 
-# Where the way back begins
-
-
-def goals_of(case: dict[str, Any]) -> list[Goal | None]:
+def goals_of(case):
     runs = [(run["goal"], run["count"]) for run in case["goals_run_length"]]
-    return [None if goal is None else Goal(goal["x"], goal["z"]) for goal, count in runs for _ in range(count)]
+    return [None if goal is None else RecordedGoal(goal["x"], goal["z"]) for goal, count in runs for _ in range(count)]
 
 
 @pytest.mark.parametrize("case", cases("loopnav_", "segment_cases"))
-def test_vector_loopnav_segment(case: dict[str, Any]) -> None:
+def test_vector_loopnav_segment(case):
     goals = goals_of(case)
     index = return_index((case["start"]["x"], case["start"]["z"]), goals)
     expected = case["expected"]
@@ -61,50 +55,50 @@ def test_vector_loopnav_segment(case: dict[str, Any]) -> None:
         assert len(goals) - index == expected["n_evaluated"]
 
 
-def test_the_exact_rule_is_not_fooled_by_a_near_c() -> None:
-    a, b, c, near_a = Goal(0, -8), Goal(12, -1), Goal(20, 10), Goal(1, -8)
+def test_the_exact_rule_is_not_fooled_by_a_near_c():
+    a, b, c, near_a = RecordedGoal(0, -8), RecordedGoal(12, -1), RecordedGoal(20, 10), RecordedGoal(1, -8)
     assert exact_return_index([a] * 6 + [b] * 8 + [a] * 7) == 13
     assert exact_return_index([a] * 4 + [b] * 9 + [c] * 11 + [a] * 10) == 23
     near = [a] * 4 + [b] * 5 + [near_a] * 6 + [a] * 3
     assert (exact_return_index(near), return_index((0.3, -7.7), near)) == (14, 8)
     assert exact_return_index([None] * 3 + [b] * 4 + [None] * 2 + [a] * 5) == 6
-    assert exact_return_index([Goal(5, 5)] * 4) is None
-    assert exact_return_index([]) is None
+    assert (exact_return_index([RecordedGoal(5, 5)] * 4), exact_return_index([])) == (None, None)
     # A goal of the same block but another form is another leg: C on A's own column.
-    legs = [Goal(0, 0, 64), Goal(9, 9, 64), Goal(0, 0, 64), Goal(0, 0, None, 1)]
+    legs = [RecordedGoal(0, 0, 64), RecordedGoal(9, 9, 64), RecordedGoal(0, 0, 64), RecordedGoal(0, 0, None, 1)]
     assert exact_return_index(legs) == 2
 
 
-def test_the_first_way_back_of_several_laps() -> None:
-    a, b, c, home = Goal(0, -8, 64), Goal(12, -1, 64), Goal(20, 10, 64), Goal(0, -8, None, 1)
+def test_the_first_way_back_of_several_laps():
+    a, b, c, home = (
+        RecordedGoal(0, -8, 64),
+        RecordedGoal(12, -1, 64),
+        RecordedGoal(20, 10, 64),
+        RecordedGoal(0, -8, None, 1),
+    )
     out = [a] * 4 + [b] * 5 + [c] * 6
     assert first_return_index([*out, *[home] * 7]) == exact_return_index([*out, *[home] * 7]) == 14
     laps = [*out, *[home] * 7, None, *[b] * 5, *[c] * 6, *[home] * 7]
     assert (first_return_index(laps), exact_return_index(laps)) == (14, 33)
-    assert first_return_index([a] * 4) is None
-    assert first_return_index([]) is None
+    assert (first_return_index([a] * 4), first_return_index([])) == (None, None)
 
 
-# Reading records
-
-
-def test_released_record() -> None:
+def test_released_record():
     (record,) = parse(RECORD)
     assert (record.x, record.y, record.z, record.yaw_raw, record.pitch) == (10.5, 64, 20.25, 7, -0.1)
     assert record.yaw == pytest.approx(7 - 2 * math.pi)
     assert (record.forward, record.jump, record.camera, record.held) == (True, False, (0.1, 0), ())
-    assert record.goal == Goal(10, 20, 64)
+    assert record.goal == RecordedGoal(10, 20, 64)
     assert (record.frame_count, record.location, record.type) == (20, "plains_village_1", "ABA")
     assert (record.radius, record.seed) == (5, 42)
 
 
-def test_paper_spelling_and_missing_keys() -> None:
+def test_paper_spelling_and_missing_keys():
     row = {key: value for key, value in RECORD.items() if key not in ("frame_count", "extra_info")}
     row |= {"frame count": 21, "extra info": {"NvType": "ABCA", "nv_range": 15}, "goal": {"x": 1, "z": 2, "rangeSq": 1}}
     row["action"] = {"forward": False, "jump": True, "camera": [0, 0.05]}
     (record,) = parse(row)
     assert (record.frame_count, record.type, record.radius, record.seed) == (21, "ABCA", 15, None)
-    assert record.goal == Goal(1, 2, None, 1)
+    assert record.goal == RecordedGoal(1, 2, None, 1)
     assert record.jump
     three = {"forward": False, "jump": False, "camera": [0.0, 0.0]}
     (bare,) = parse({"x": 1, "y": 2, "z": 3, "yaw": 0, "pitch": 0, "action": three, "goal": None})
@@ -115,7 +109,7 @@ def test_paper_spelling_and_missing_keys() -> None:
 
 @pytest.mark.parametrize("key", ["forward", "jump", "camera"])
 @pytest.mark.parametrize("absent", [True, False])
-def test_the_three_keys_of_the_action_are_never_guessed(key: str, absent: bool) -> None:
+def test_the_three_keys_of_the_action_are_never_guessed(key, absent):
     action = {name: value for name, value in RECORD["action"].items() if name != key} | ({} if absent else {key: None})
     with pytest.raises(DataError, match=rf"record 0, field 'action': field '{key}' is missing"):
         parse({**RECORD, "action": action})
@@ -131,10 +125,7 @@ def test_the_three_keys_of_the_action_are_never_guessed(key: str, absent: bool) 
         ({"pitch": 10**400}, "record 1: field 'pitch' is beyond"),
         ({"action": None}, "record 1: field 'action' is missing"),
         ({"action": []}, "record 1, field 'action': expected an object, got a list"),
-        (
-            {"action": {**RECORD["action"], "forward": 1}},
-            "field 'forward' must be true or false, got a number",
-        ),
+        ({"action": {**RECORD["action"], "forward": 1}}, "field 'forward' must be true or false, got a number"),
         ({"action": {**RECORD["action"], "camera": [0.1]}}, "field 'camera' must be a list of two angles"),
         ({"action": {**RECORD["action"], "camera": [0.1, None]}}, "field 'camera' must be a number, got null"),
         ({"goal": 5}, "record 1, field 'goal': expected an object, got a number"),
@@ -143,7 +134,7 @@ def test_the_three_keys_of_the_action_are_never_guessed(key: str, absent: bool) 
         ({"extra_info": {"location": 7}}, "field 'extra_info': field 'location' must be text, got a number"),
     ],
 )
-def test_errors_name_file_record_and_field(change: dict[str, Any], said: str) -> None:
+def test_errors_name_file_record_and_field(change, said):
     with pytest.raises(DataError) as caught:
         parse(RECORD, {**RECORD, **change})
     assert str(caught.value).startswith("x.json: record 1")
@@ -168,12 +159,12 @@ def test_errors_name_file_record_and_field(change: dict[str, Any], said: str) ->
         json.dumps([RECORD])[:-3].encode(),
     ],
 )
-def test_what_is_not_a_list_of_records_is_refused(content: bytes) -> None:
+def test_what_is_not_a_list_of_records_is_refused(content):
     with pytest.raises(DataError, match=r"^x\.json: "):
         parse_records(content, "x.json")
 
 
-def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_are_bounded(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([RECORD] * 4))
     assert len(read_records(path)) == 4
@@ -197,7 +188,7 @@ PLACES = [(key,) for key in RECORD] + [(k, i) for k in ("action", "goal", "extra
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), JSON | st.just(...)), min_size=1, max_size=4))
-def test_mutated_records_are_read_or_refused(mutations: list[tuple[tuple[str, ...], Any]]) -> None:
+def test_mutated_records_are_read_or_refused(mutations):
     row = json.loads(json.dumps(RECORD))
     for place, value in mutations:
         holder = row if len(place) == 1 else row.get(place[0])
@@ -218,7 +209,7 @@ def test_mutated_records_are_read_or_refused(mutations: list[tuple[tuple[str, ..
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_flipped_bytes_are_read_or_refused(data: st.DataObject) -> None:
+def test_flipped_bytes_are_read_or_refused(data):
     content = bytearray(json.dumps([RECORD, RECORD]).encode())
     for place in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=5)):
         content[place] = data.draw(st.integers(0, 255))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from support.places import TESTS
 from support.task_context import QuietContext
-from worldgauge.core.statistics import jackknife_interval
-from worldgauge.engine.suite.contract import Score, Task
-from worldgauge.metrics.learned import frechet_distance
+from worldgauge.core.intervals import jackknife_interval
+from worldgauge.engine.suite.contract import Score
+from worldgauge.metrics import metrics
+from worldgauge.metrics.lpips_fvd import frechet_distance
 from worldgauge.models import models
 from worldgauge.suites.loopnav.scenes import SCENE_METRICS
 from worldgauge.suites.loopnav.scoring import SET_LEVEL, fvd_cell
@@ -21,12 +22,12 @@ from worldgauge.suites.loopnav.suite import LoopNav
 SERVER = TESTS / "support" / "perception_server.py"
 
 
-def served(name: str) -> str:
+def served(name):
     return f"cmd:{sys.executable} -m worldgauge_serve {SERVER}:{name}"
 
 
 @pytest.fixture(scope="module")
-def scores(tasks: list[Task], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Score]]:
+def learned(tasks, tmp_path_factory):
     suite = LoopNav(lpips=served("Lpips"), fvd=served("Video"))
     found = {}
     for name in ("truth", "freeze"):
@@ -36,26 +37,25 @@ def scores(tasks: list[Task], tmp_path_factory: pytest.TempPathFactory) -> dict[
     return found
 
 
-def test_truth_is_at_no_distance_and_a_frozen_frame_is_not(scores: dict[str, dict[str, Score]]) -> None:
+def test_truth_is_at_no_distance_and_a_frozen_frame_is_not(learned):
     for metric in ("lpips", "lpips_320x180", "fvd_pair"):
-        assert scores["truth"][metric].value == 0
-        assert scores["freeze"][metric].value > 0
-        assert scores["freeze"][metric].facts["network"]["estimator"]
+        assert learned["truth"][metric].value == 0
+        assert learned["freeze"][metric].value > 0
+        assert learned["freeze"][metric].facts["network"]["estimator"]
     # The stand-in's distance is the mean absolute difference of frames in [-1, 1]: at most 2.
-    assert scores["freeze"]["lpips"].value < 1
-    every = [index for index, _ in scores["freeze"]["psnr"].series]
+    assert learned["freeze"]["lpips"].value < 1
+    every = [index for index, _ in learned["freeze"]["psnr"].series]
     for metric in ("lpips", "lpips_320x180"):
-        assert [index for index, _ in scores["freeze"][metric].series] == every
+        assert [index for index, _ in learned["freeze"][metric].series] == every
 
 
-def test_fvd_of_one_video_is_not_a_score_but_of_several_a_cell(scores: dict[str, dict[str, Score]]) -> None:
-    one = scores["freeze"]["fvd"]
+def test_fvd_of_one_video_is_not_a_score_but_of_several_a_cell(learned):
+    one = learned["freeze"]["fvd"]
     assert (one.value, one.reason) == (None, SET_LEVEL)
     features = one.facts["features"]
-    pair = scores["freeze"]["fvd_pair"].value
+    pair = learned["freeze"]["fvd_pair"].value
     difference = np.subtract(features["rollout"], features["recording"])
-    assert pair == pytest.approx(float(difference @ difference))
-    assert fvd_cell([one]).mean is None
+    assert (pair, fvd_cell([one]).mean) == (pytest.approx(float(difference @ difference)), None)
     rng = np.random.default_rng(0)
     ours, theirs = rng.normal(size=(6, 400)), rng.normal(1, 2, (6, 400))
     several = [
@@ -66,18 +66,15 @@ def test_fvd_of_one_video_is_not_a_score_but_of_several_a_cell(scores: dict[str,
     ]
     missing = Score("t9", "fvd", None, reason="too short")
     cell = fvd_cell([*several, missing])
-    assert cell.method == "jackknife"
-    assert cell.mean == pytest.approx(frechet_distance(ours, theirs))
+    assert (cell.method, cell.mean) == ("jackknife", pytest.approx(frechet_distance(ours, theirs)))
     assert (cell.n, cell.expected) == (6, 7)
     interval = jackknife_interval(6, lambda kept: frechet_distance(ours[kept], theirs[kept]))
-    assert interval is not None
-    assert (cell.low, cell.high) == (max(0, interval.low), interval.high)
-    assert fvd_cell(several[:2]).low is None
+    assert ((cell.low, cell.high), fvd_cell(several[:2]).low) == ((max(0, interval.low), interval.high), None)
 
 
-def test_the_table_has_fvd_over_videos_and_says_how_to_read_it(scores: dict[str, dict[str, Score]]) -> None:
-    twice = {name: [*own.values(), *own.values()] for name, own in scores.items()}
-    tables = {table.metric: table for table in LoopNav().summarize(twice, dict.fromkeys(twice, "subject"), {})}
+def test_the_table_has_fvd_over_videos_and_says_how_to_read_it(learned):
+    twice = {name: [*own.values(), *own.values()] for name, own in learned.items()}
+    tables = {table.metric: table for table in LoopNav().summarize(twice, dict.fromkeys(twice, "model"), {})}
     rows = {row.label: row.cells[-1] for row in tables["fvd"].rows}
     assert rows["truth"].mean == pytest.approx(0)
     assert rows["freeze"].mean > 0
@@ -86,9 +83,7 @@ def test_the_table_has_fvd_over_videos_and_says_how_to_read_it(scores: dict[str,
     assert not any(SET_LEVEL in note for note in tables["fvd"].notes)
 
 
-def test_a_segmenter_without_its_weights_leaves_the_others(
-    tasks: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_segmenter_without_its_weights_leaves_the_others(tasks, tmp_path, monkeypatch):
     monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path / "none"))
     suite = LoopNav(segmenter="sam3", fvd="i3d", lpips="lpips-alex")
     task_context = QuietContext(tmp_path)
@@ -102,10 +97,45 @@ def test_a_segmenter_without_its_weights_leaves_the_others(
     assert found["ssim_table"].value is not None
 
 
-def test_weights_that_come_later_are_another_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_come_later_are_another_setting(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLDGAUGE_WEIGHTS", str(tmp_path))
     assert LoopNav().settings["networks_digest"] is None
     absent = LoopNav(lpips="lpips-alex").settings["networks_digest"]
     assert absent is not None
     assert absent != LoopNav(fvd="i3d").settings["networks_digest"]
     assert LoopNav(segmenter="sam3").settings["networks_digest"] is not None
+
+
+LPIPS = f"cmd:{sys.executable} -m worldgauge_serve {TESTS / 'support' / 'perception_server.py'}:Lpips"
+COMPARABLE = ("sgcs", "sgcs_chance_corrected", "ssim_320x180", "lpips_320x180")
+"""Metrics that models of different frame sizes can be compared by."""
+
+
+class Sized:
+    """A model of another frame size."""
+
+    def __init__(self, name, size):
+        self._model = models.get(name)()
+        self.spec = replace(self._model.spec, frame_size=size)
+
+    def rollout(self, request):
+        return iter(self._model.rollout(request))
+
+
+@pytest.mark.parametrize("name", ["truth", "memory"])
+def test_fewer_pixels_win_nothing(name, tasks, tmp_path):
+    suite, found = LoopNav(lpips=LPIPS), []
+    for width in (160, 64):
+        context = QuietContext(tmp_path / str(width))
+        context.directory.mkdir()
+        record = suite.perform(tasks[0], Sized(name, (width, width * 9 // 16)), context)
+        found.append({score.metric: score.value for score in suite.score(record, context)})
+    full, small = found
+    chance = 0.01 if name == "memory" else 0.0  # its points fall on other pixels
+    for metric in COMPARABLE:
+        sign = 1 if metrics.entry(metric).facts["better"] == "higher" else -1
+        assert sign * full[metric] >= sign * small[metric] - chance, (metric, full[metric], small[metric])
+    if name == "truth":
+        assert small["ssim_320x180"] < 0.9
+        assert small["lpips_320x180"] > 0
+        assert small["ssim_table"] == 1

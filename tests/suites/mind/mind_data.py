@@ -7,14 +7,11 @@ they say, total_time of 47.
 """
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from worldgauge.core.geometry import relative
-from worldgauge.core.image import Image, write_png
+from worldgauge.core.image import write_png
 from worldgauge.core.video import Writer
 from worldgauge.perception.colmap import write_images_txt
 from worldgauge.suites.mind.format.files import our_pose
@@ -35,14 +32,7 @@ KEYS = ("ws", "ad", "ud", "lr")
 PARTS = {"train": "train", "mem_test": "test/mem_test", "action_space_test": "test/action_space_test"}
 
 
-def write_published(
-    root: Path,
-    *,
-    clips: int = 2,
-    frames: int = 30,
-    size: tuple[int, int] = (64, 36),
-    perspectives: tuple[str, ...] = ("1st", "3rd"),
-) -> Path:
+def write_published(root, *, clips=2, frames=30, size=(64, 36), perspectives=("1st", "3rd")):
     """Write `clips` clips a part and as many start images a perspective below root/MIND-Data; returns that folder."""
     data = root / "MIND-Data"
     number = {"action_space_test": 0, "mem_test": 25, "train": 75}
@@ -61,9 +51,7 @@ def write_published(
     return data
 
 
-def write_published_clip(
-    folder: Path, perspective: str, frames: int, size: tuple[int, int], turn_deg: float = 1.0, speed_cm_s: float = 200
-) -> None:
+def write_published_clip(folder, perspective, frames, size, turn_deg=1.0, speed_cm_s=200):
     """One clip: stands, walks ahead, looks right and up a little, walks on."""
     folder.mkdir(parents=True)
     rows = published_rows(perspective, frames, turn_deg, speed_cm_s)
@@ -76,7 +64,7 @@ def write_published_clip(
             video.write(frame)
 
 
-def write_published_images(path: Path, perspective: str, rows: list[dict[str, Any]]) -> None:
+def write_published_images(path, perspective, rows):
     """A camera path as an estimator leaves it: from the first frame on, at a scale of its own, at most 97 poses."""
     who = "actor" if perspective == "1st" else "camera"
     poses = our_pose(
@@ -87,7 +75,7 @@ def write_published_images(path: Path, perspective: str, rows: list[dict[str, An
     write_images_txt(path, poses)
 
 
-def published_rows(perspective: str, frames: int, turn_deg: float, speed_cm_s: float) -> list[dict[str, Any]]:
+def published_rows(perspective, frames, turn_deg, speed_cm_s):
     """The rows of a clip. Of the true camera angles in a turn the files have the next whole degree."""
     position, yaw, pitch = np.array([1000.5, -250.25, 90.0]), 20.0, -9.0
     rows = []
@@ -103,7 +91,7 @@ def published_rows(perspective: str, frames: int, turn_deg: float, speed_cm_s: f
             keys["ud"] = 1
             pitch += turn_deg
         shown = [0, int(np.ceil(pitch)), int(np.ceil(yaw))]
-        row: dict[str, Any] = {"time": t, **keys} if t % 2 else {**keys, "time": t}
+        row = {"time": t, **keys} if t % 2 else {**keys, "time": t}
         if perspective == "1st":
             row |= {"actor_pos": _xyz(position), "actor_rpy": _xyz(shown)}
         else:
@@ -119,7 +107,7 @@ def published_rows(perspective: str, frames: int, turn_deg: float, speed_cm_s: f
     return rows
 
 
-def write_published_mirror(folder: Path, images: int, size: tuple[int, int]) -> None:
+def write_published_mirror(folder, images, size):
     """Start images and the ten action files: 48 rows, of which total_time counts 47."""
     folder.mkdir(parents=True)
     for i, frame in enumerate(pictures(images, size)):
@@ -134,15 +122,15 @@ def write_published_mirror(folder: Path, images: int, size: tuple[int, int]) -> 
         (folder / f"-{name}.json").write_text(json.dumps({"mark_time": 0, "total_time": 47, "data": data}))
 
 
-def pictures(count: int, size: tuple[int, int]) -> list[Image]:
+def pictures(count, size):
     """A pattern that moves by two pixels a frame."""
     width, height = size
     tile = np.random.default_rng(3).integers(40, 216, (9, 16, 3), np.uint8)
-    wall: NDArray[np.uint8] = np.kron(tile, np.ones((-(-height // 9), -(-width // 16), 1), np.uint8))[:height, :width]
+    wall = np.kron(tile, np.ones((-(-height // 9), -(-width // 16), 1), np.uint8))[:height, :width]
     return [np.ascontiguousarray(np.roll(wall, -2 * i, axis=1)) for i in range(count)]
 
 
-def _xyz(values: Any) -> dict[str, float | int]:
+def _xyz(values):
     """Whole numbers stay whole, as in published files."""
     plain = [float(value) for value in values]
     return dict(zip("xyz", (int(v) if v == int(v) else round(v, 8) for v in plain), strict=True))

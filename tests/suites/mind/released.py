@@ -1,32 +1,26 @@
 """What the released scorer computes, written out in plain NumPy: frames at 720p, pairs of frames, steps of a camera."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
 from scipy.spatial.transform import Rotation
 
-from worldgauge.core.image import Frames
 
-
-def at_720p(frame: Frames, height: int = 720, width: int = 1280) -> NDArray[np.float64]:
+def at_720p(frame, height=720, width=1280):
     """Bilinear about pixel centres, no antialiasing: a frame of the same shape enlarged, in [0, 1]."""
     sides = ((frame.shape[0], height), (frame.shape[1], width))
     rows, columns = (np.stack([_linear(each, n, to) for each in np.eye(n)]) for n, to in sides)
     return np.asarray(np.einsum("ir,jc,ijk->rck", rows, columns, frame / 255, optimize=True))
 
 
-def _linear(values: NDArray[np.float64], n: int, to: int) -> NDArray[np.float64]:
+def _linear(values, n, to):
     return np.interp((np.arange(to) + 0.5) * n / to - 0.5, np.arange(n), values)
 
 
-def ssim(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def ssim(x, y):
     """Of frames in [0, 1]: Gaussian window of 11, mirrored borders, the whole map."""
     taps = np.exp(-0.5 * (np.arange(-5, 6) / 1.5) ** 2)
 
-    def blurred(image: NDArray[np.float64]) -> Any:
+    def blurred(image):
         return correlate1d(correlate1d(image, taps / taps.sum(), 0, mode="mirror"), taps / taps.sum(), 1, mode="mirror")
 
     mx, my = blurred(x), blurred(y)
@@ -36,7 +30,7 @@ def ssim(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return float((top / ((mx**2 + my**2 + 0.01**2) * (vx + vy + 0.03**2))).mean())
 
 
-def images_txt(path: Path) -> NDArray[np.float64]:
+def images_txt(path):
     """Camera-to-world poses in the order of names: every second line is one, as the release reads them."""
     lines = [line for line in path.read_text().split("\n") if not line.startswith("#")][::2]
     rows = sorted((line.split() for line in lines if line.strip()), key=lambda row: row[9])
@@ -48,14 +42,12 @@ def images_txt(path: Path) -> NDArray[np.float64]:
     return poses
 
 
-def label(codes: list[int]) -> str:
+def label(codes):
     names = (("forward", "backward"), ("left", "right"), ("look_up", "look_down"), ("look_left", "look_right"))
     return "+".join(pair[code - 1] for pair, code in zip(names, codes, strict=True) if code) or "no_op"
 
 
-def relative_errors(
-    truth: NDArray[np.float64], generated: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def relative_errors(truth, generated):
     """Of each step, after the similarity alignment of the centres of `generated` to those of `truth`."""
     x, y = generated[:, :3, 3], truth[:, :3, 3]
     mx, my = x.mean(0), y.mean(0)

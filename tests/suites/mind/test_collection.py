@@ -1,34 +1,37 @@
 """Collecting MIND data: published layout, the same bytes for any number of workers, resumable from any lost file."""
 
-import errno
 import json
 import math
 import shutil
-from pathlib import Path
+from collections import Counter
 
 import numpy as np
 import pytest
 
+from support.collecting import CollectionTests
 from support.folders import contents
-from support.killing import kill_when_seen
-from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
-from worldgauge.engine.collect import Collected, collect, count
+from support.places import TESTS
+from worldgauge.core.model import ModelSpec
+from worldgauge.engine.collect import collect, count
+from worldgauge.perception.colmap import read_images_txt
 from worldgauge.suites.mind import collection
-from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.actions import MIRROR_PATHS
+from worldgauge.suites.mind.actions import MIRROR_PATHS, steps_of
+from worldgauge.suites.mind.collection import SPACES, planned_clips
+from worldgauge.suites.mind.format.check import check
+from worldgauge.suites.mind.format.files import PERSPECTIVES, space_hint
+from worldgauge.suites.mind.format.read import discover, load
+from worldgauge.suites.mind.protocol import question_of, request_of
+from worldgauge.suites.mind.settings import MindSettings
 from worldgauge.worlds import open_world
+from worldgauge.worlds.captions import caption_at
 from worldgauge.worlds.third_person import figure_mask
 from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.world import FAMILIES
 
 FRAMES = 36
 SMALL = {
-    "families": ("urban",),
-    "train": 1,
-    "mem": 1,
-    "action_space": 2,
-    "mirror": 1,
-    "frames": FRAMES,
-    "size": (96, 54),
+    **{"families": ("urban",), "train": 1, "mem": 1, "action_space": 2, "mirror": 1},
+    **{"frames": FRAMES, "size": (96, 54)},
 }
 RECORDED = [
     ("1st", "train", "data-75"),
@@ -40,22 +43,15 @@ RECORDED = [
     ("3rd", "action_space_test", "data-125-0.4x-100"),
     ("3rd", "action_space_test", "data-125-0.7x-150"),
 ]
-SCRIPT = f"""
-import sys
-from pathlib import Path
-from worldgauge.engine.collect import collect
-if __name__ == "__main__":
-    collect("mind", Path(sys.argv[1]), **{SMALL!r}, workers=2)
-"""
 
 
 @pytest.fixture(scope="module")
-def collected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Collected]:
+def collected(tmp_path_factory):
     root = tmp_path_factory.mktemp("collected")
     return root, collect("mind", root, **SMALL)
 
 
-def test_the_layout_is_the_published_one(collected: tuple[Path, Collected]) -> None:
+def test_the_layout_is_the_published_one(collected):
     root, result = collected
     assert (result.items, result.frames, result.failures) == (10, 8 * FRAMES + 2, ())
     expected = {"worldgauge.json"}
@@ -69,36 +65,32 @@ def test_the_layout_is_the_published_one(collected: tuple[Path, Collected]) -> N
     assert set(contents(root)) == expected
 
 
-def test_every_clip_loads_and_says_where_it_is(collected: tuple[Path, Collected]) -> None:
+def test_every_clip_loads_and_says_where_it_is(collected):
     root, _ = collected
-    clips = mind.discover(root)
+    clips = discover(root)
     assert [(c.id, c.fault, c.warnings) for c in clips if c.fault or c.warnings] == []
     recorded = [clip for clip in clips if clip.part != "mirror_test"]
     assert sorted((c.perspective, c.part, c.name) for c in recorded) == sorted(RECORDED)
     assert len(clips) == len(recorded) + 20
     for clip in clips:
         assert (clip.family, clip.space_known) == ("urban", True)
-        assert clip.camera is not None
         assert math.degrees(2 * math.atan(clip.camera.width / 2 / clip.camera.fx)) == pytest.approx(90)
     for clip in recorded:
         assert (clip.frames, clip.mark_time) == (FRAMES, FRAMES // 3)
-        assert mind.steps_of(clip.space) == ((1.0, 200.0) if "x-" not in clip.name else steps_in(clip.name))
-    assert mind.check(root, decode=True).findings == ()
+        assert steps_of(clip.space) == ((1.0, 200.0) if "x-" not in clip.name else steps_in(clip.name))
+    assert check(root, decode=True).findings == ()
 
 
-def steps_in(name: str) -> tuple[float, float]:
+def steps_in(name):
     turn, _, step = name.split("-", 2)[2].partition("x-")
     return float(turn), float(step)
 
 
 @pytest.mark.parametrize("perspective", ["1st", "3rd"])
-def test_frames_are_what_the_world_shows_from_the_stored_poses(
-    collected: tuple[Path, Collected], perspective: mind.Perspective
-) -> None:
+def test_frames_are_what_the_world_shows_from_the_stored_poses(collected, perspective):
     root, _ = collected
-    for clip in mind.discover(root, parts=("mem_test", "train"), perspectives=(perspective,)):
-        episode = mind.load(clip)
-        assert episode.world is not None
+    for clip in discover(root, parts=("mem_test", "train"), perspectives=(perspective,)):
+        episode = load(clip)
         world = open_world(episode.world)
         losses = []
         for t in (0, FRAMES // 3, FRAMES - 1):
@@ -109,31 +101,30 @@ def test_frames_are_what_the_world_shows_from_the_stored_poses(
         assert world.facts.params["kind"] == "urban"
 
 
-def test_the_list_of_images_holds_the_true_poses(collected: tuple[Path, Collected]) -> None:
+def test_the_list_of_images_holds_the_true_poses(collected):
     root, _ = collected
-    (clip,) = mind.discover(root, parts=("mem_test",), perspectives=("3rd",))
-    listed = mind.read_images_txt(clip.folder / "images.txt")
+    (clip,) = discover(root, parts=("mem_test",), perspectives=("3rd",))
+    listed = read_images_txt(clip.folder / "images.txt")
     assert len(listed.names) == FRAMES - clip.mark_time  # 97 where a clip is as long as that
-    np.testing.assert_allclose(listed.poses, mind.load(clip).poses[clip.mark_time :], atol=1e-9)
+    np.testing.assert_allclose(listed.poses, load(clip).poses[clip.mark_time :], atol=1e-9)
 
 
-def test_start_images_are_exact_and_their_paths_lead_through_no_wall(collected: tuple[Path, Collected]) -> None:
+def test_start_images_are_exact_and_their_paths_lead_through_no_wall(collected):
     root, _ = collected
-    for perspective in mind.PERSPECTIVES:
-        clips = mind.discover(root, parts=("mirror_test",), perspectives=(perspective,))
+    for perspective in PERSPECTIVES:
+        clips = discover(root, parts=("mirror_test",), perspectives=(perspective,))
         assert [clip.path for clip in clips] == list(MIRROR_PATHS)
-        episode = mind.load(clips[0])
+        episode = load(clips[0])
         assert episode.world is not None
         np.testing.assert_array_equal(
             episode.clip[0], open_world(episode.world).view(episode.poses[0], episode.camera).rgb
         )
 
 
-def test_training_and_tests_share_no_world_but_perspectives_do(collected: tuple[Path, Collected]) -> None:
+def test_training_and_tests_share_no_world_but_perspectives_do(collected):
     root, result = collected
     manifest = json.loads((root / "worldgauge.json").read_text())
-    assert manifest["format"] == "mind"
-    assert manifest["settings"]["discarded"] == dict(result.discarded)
+    assert (manifest["format"], manifest["settings"]["discarded"]) == ("mind", dict(result.discarded))
     worlds = manifest["worlds"]
     assert set(worlds) == {f"{p}-{split}-urban-0" for p in ("1st", "3rd") for split in ("train", "test")}
     digests = {name: worlds[name]["digest"] for name in worlds}
@@ -142,31 +133,56 @@ def test_training_and_tests_share_no_world_but_perspectives_do(collected: tuple[
     assert [worlds[f"{p}-test-urban-0"]["world"] for p in ("1st", "3rd")] == ["voxel", "third-person"]
 
 
-def test_captions_name_the_place_and_the_keys(collected: tuple[Path, Collected]) -> None:
+def test_captions_describe_their_frames(collected):
     root, _ = collected
     first, third = ((root / "description" / f"data-{n}.txt").read_text() for n in (25, 150))
-    assert first.startswith("A walk of 1.5 s and ")
-    assert "the streets of a city, seen from the walker's own eyes. The walker " in first
-    assert "over the shoulder" in third
+    assert first.startswith("A blocky city ")
+    assert first.endswith(", seen at eye height.\n")
+    assert third.endswith(", seen from behind a person with an orange backpack.\n")
+    for clip in discover(root):
+        episode = load(clip)
+        world = open_world(episode.world)
+        for frame in range(0, len(episode), 7):
+            assert episode.caption_at(frame) == caption_at(world, episode.poses[frame], episode.camera)
+    starts = [clip for clip in discover(root) if clip.part == "mirror_test"]
+    assert all(load(clip).caption_at(0) for clip in starts)
 
 
-def test_any_number_of_workers_gives_the_same_files(collected: tuple[Path, Collected], tmp_path: Path) -> None:
-    root, result = collected
-    seen = []
-    parallel = collect("mind", tmp_path, **SMALL, workers=2, progress=seen.append)
-    assert contents(tmp_path) == contents(root)
-    assert (parallel.frames, parallel.discarded) == (result.frames, result.discarded)
-    assert [(step.done, step.total) for step in seen] == [(n, 10) for n in range(1, 11)]
+def test_a_model_gets_the_caption_of_the_first_frame_that_it_sees(collected):
+    root, _ = collected
+    clip = next(one for one in discover(root) if one.part == "mem_test")
+    question, episode = question_of(clip, MindSettings()), load(clip)
+    captions = [caption_at(open_world(episode.world), pose, episode.camera) for pose in episode.poses]
+    for shown in (1, 5, clip.mark_time):
+        request = request_of(question, ModelSpec("m", max_context=shown), MindSettings())
+        assert len(request.context) == shown
+        assert request.caption == captions[clip.mark_time - shown]
+    at_half = request_of(question, ModelSpec("m", fps=12.0, max_context=3), MindSettings())
+    assert at_half.caption == captions[clip.mark_time - 5]
 
 
-def test_a_second_call_renders_nothing_and_changes_nothing(
-    collected: tuple[Path, Collected], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root, result = collected
-    before = contents(root)
-    monkeypatch.setattr(Voxel, "__init__", lambda *a, **k: pytest.fail("a world was built"))
-    assert collect("mind", root, **SMALL) == result
-    assert contents(root) == before
+def test_captions_of_older_data_stay_as_they_are():
+    root = TESTS / "fuzz" / "sound" / "mind"
+    (clip,) = (one for one in discover(root) if one.part == "mem_test")
+    request = request_of(question_of(clip, MindSettings()), ModelSpec("m", max_context=1), MindSettings())
+    assert request.caption == (root / "description" / "data-25.txt").read_text().strip()
+    start = next(one for one in discover(root) if one.path == "a")
+    request = request_of(question_of(start, MindSettings()), ModelSpec("m"), MindSettings())
+    assert request.caption == "A blocky city, seen at eye height."
+
+
+def test_captions_that_are_no_sentences_are_a_fault(collected, tmp_path):
+    root, _ = collected
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy)
+    for wrong in (7, ["A street."], [[0, None]], [[-1, "A street."]]):
+        path = copy / "1st_data/test/mem_test/data-25/world.json"
+        content = json.loads(path.read_text())
+        content["facts"]["captions"] = wrong
+        path.write_text(json.dumps(content))
+        (fault,) = {clip.fault for clip in discover(copy) if clip.fault}
+        assert "captions" in fault
+        assert "\n" not in fault
 
 
 @pytest.mark.parametrize(
@@ -182,9 +198,7 @@ def test_a_second_call_renders_nothing_and_changes_nothing(
         "worldgauge.json",
     ],
 )
-def test_whatever_is_lost_is_made_again_with_the_same_bytes(
-    collected: tuple[Path, Collected], tmp_path: Path, lost: str
-) -> None:
+def test_whatever_is_lost_is_made_again_with_the_same_bytes(collected, tmp_path, lost):
     root, result = collected
     copy = tmp_path / "copy"
     shutil.copytree(root, copy)
@@ -195,38 +209,11 @@ def test_whatever_is_lost_is_made_again_with_the_same_bytes(
     assert contents(copy) == contents(root)
 
 
-@pytest.mark.slow
-def test_killed_in_the_middle_and_called_again_gives_the_same_bytes(
-    collected: tuple[Path, Collected], tmp_path: Path
-) -> None:
-    """Kill -9 as soon as one clip is done."""
-    root, _ = collected
-    out = tmp_path / "out"
-    kill_when_seen(SCRIPT, out, "*_data/train/data-*")
-    assert len(contents(out)) < len(contents(root))
-    collect("mind", out, **SMALL)
-    assert contents(out) == contents(root)
-
-
-def test_more_can_be_collected_into_the_same_folder(collected: tuple[Path, Collected], tmp_path: Path) -> None:
-    root, _ = collected
-    few = {**SMALL, "train": 0, "action_space": 0, "perspectives": ("3rd",)}
-    assert collect("mind", tmp_path, **few).items == 2
-    assert set(contents(tmp_path)) < set(contents(root))
-    collect("mind", tmp_path, **SMALL)
-    assert contents(tmp_path) == contents(root)
-
-
-def test_another_seed_size_length_or_family_is_refused_in_the_same_folder(collected: tuple[Path, Collected]) -> None:
-    root, _ = collected
-    for change in ({"seed": 1}, {"size": (32, 18)}, {"frames": 40}, {"families": ("interior",)}):
-        with pytest.raises(RunError, match=next(iter(change))):
-            collect("mind", root, **{**SMALL, **change})
-
-
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
+class TestCollection(CollectionTests):
+    name, small = "mind", SMALL
+    renders, writes = (Voxel, "__init__"), (collection, "write_clip")
+    other = ({"seed": 1}, {"size": (32, 18)}, {"frames": 40}, {"families": ("interior",)})
+    bad = (
         ({"families": ()}, "'families' must be different ones of"),
         ({"families": ("urban", "urban")}, "'families' must be different ones of"),
         ({"families": ("urbn",)}, r"'families' must be different ones of .*urban.*, got \['urbn'\]"),
@@ -240,15 +227,23 @@ def test_another_seed_size_length_or_family_is_refused_in_the_same_folder(collec
         ({"size": (0, 9)}, "'size' must be width and height in pixels"),
         ({"size": (10**6, 9)}, "'size' must be width and height in pixels"),
         ({"clips": 3}, "no mind option 'clips'"),
-    ],
-)
-def test_options_that_are_not_allowed_are_refused(tmp_path: Path, change: dict[str, object], error: str) -> None:
-    with pytest.raises((UsageError, UnknownNameError), match=error):
-        collect("mind", tmp_path, **{**SMALL, **change})  # type: ignore[arg-type]
-    assert not list(tmp_path.iterdir())
+    )
+
+    @pytest.mark.slow
+    def test_killed_as_soon_as_one_clip_is_done(self, collected, tmp_path):
+        self.killed_and_called_again(collected, tmp_path / "out", "*_data/train/data-*")
 
 
-def test_a_walk_that_fails_is_reported_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_can_be_collected_into_the_same_folder(collected, tmp_path):
+    root, _ = collected
+    few = {**SMALL, "train": 0, "action_space": 0, "perspectives": ("3rd",)}
+    assert collect("mind", tmp_path, **few).items == 2
+    assert set(contents(tmp_path)) < set(contents(root))
+    collect("mind", tmp_path, **SMALL)
+    assert contents(tmp_path) == contents(root)
+
+
+def test_a_walk_that_fails_is_reported_and_the_others_go_on(tmp_path, monkeypatch):
     def nowhere(world, rng, *, perspective, **options):
         raise collection.KeyWalkFailedError("no walk here", ["hardly walks"] * 3)
 
@@ -257,27 +252,88 @@ def test_a_walk_that_fails_is_reported_and_the_others_go_on(tmp_path: Path, monk
     assert (result.items, result.frames) == (1, 1)
     assert result.failures == ("1st_data/mem_test/data-25: no walk here",)
     assert result.discarded == {"hardly walks": 3}
-    assert {clip.part for clip in mind.discover(tmp_path)} == {"mirror_test"}
+    assert {clip.part for clip in discover(tmp_path)} == {"mirror_test"}
 
 
-def test_a_full_disk_ends_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*args, **facts):
-        raise DataError("cannot be written") from OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(collection, "write_clip", full)
-    with pytest.raises(RunError, match="make room, then start the same command again"):
-        collect("mind", tmp_path, **SMALL)
-
-
-def test_a_folder_with_other_data_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "worldgauge.json").write_text(json.dumps({"format": "target", "settings": {}, "worlds": {}}))
-    with pytest.raises(RunError, match="holds other data"):
-        collect("mind", tmp_path, **SMALL)
-    assert [path.name for path in tmp_path.iterdir()] == ["worldgauge.json"]
-
-
-def test_counting_says_what_is_there(collected: tuple[Path, Collected], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_says_what_is_there(collected, monkeypatch):
     root, _ = collected
     monkeypatch.setattr(Voxel, "__init__", lambda *a, **k: pytest.fail("a world was built"))
     assert count("mind", root, **SMALL) == (10, 10)
     assert count("mind", root, **{**SMALL, "mem": 4, "mirror": 0}) == (14, 8)
+
+
+PUBLISHED = {
+    **{"families": FAMILIES, "perspectives": ("1st", "3rd"), "seed": 42, "split": "test"},
+    **{"train": 50, "mem": 50, "action_space": 25, "mirror": 50},
+}
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return list(planned_clips(PUBLISHED))
+
+
+def numbers(plan, part, perspective):
+    names = [clip.name for clip in plan if (clip.part, clip.perspective) == (part, perspective)]
+    return [int(name.split("-")[1]) for name in names]
+
+
+def test_the_published_counts_give_the_published_numbers(plan):
+    assert len(plan) == 350
+    for perspective, more in (("1st", 0), ("3rd", 125)):
+        assert numbers(plan, "mem_test", perspective) == list(range(25 + more, 75 + more))
+        assert numbers(plan, "train", perspective) == list(range(75 + more, 125 + more))
+        assert sorted(set(numbers(plan, "action_space_test", perspective))) == list(range(more, more + 5))
+    assert {clip.name for clip in plan} >= {"data-0-1.0x-200", "data-1-1.0x-200", "data-76", "data-249"}
+
+
+def test_names_of_one_kind_and_captions_never_meet():
+    many = list(planned_clips({**PUBLISHED, "train": 300, "mem": 300, "action_space": 300, "mirror": 300}))
+    assert len({clip.id for clip in many}) == len(many)
+    captions = Counter(clip.name for clip in many if clip.part != "mirror_test")
+    assert set(captions.values()) == {1}, "one folder holds the captions of all parts and perspectives"
+
+
+def test_a_bigger_collection_holds_the_smaller_one(plan):
+    few = list(
+        planned_clips({**PUBLISHED, "perspectives": ("3rd",), "train": 3, "mem": 7, "action_space": 6, "mirror": 2})
+    )
+    assert set(few) < set(plan)
+
+
+def test_action_spaces_take_turns_in_the_same_place_with_the_same_dice(plan):
+    clips = [clip for clip in plan if (clip.part, clip.perspective) == ("action_space_test", "1st")]
+    for first in range(0, 25, 5):
+        turn = clips[first : first + 5]
+        assert [clip.space for clip in turn] == list(SPACES)
+        assert len({(clip.world_seed, clip.family, clip.entropy) for clip in turn}) == 1
+        assert [steps_of(space_hint(clip.name)) for clip in turn] == list(SPACES)
+    assert {clip.space for clip in plan if clip.part != "action_space_test"} == {(1.0, 200.0)}
+
+
+def test_training_worlds_are_no_test_worlds(plan):
+    worlds = {True: set(), False: set()}
+    for clip in plan:
+        worlds[clip.part == "train"].add((clip.family, clip.world_seed))
+        assert clip.scene.startswith("train-" if clip.part == "train" else "test-")
+    assert not worlds[True] & worlds[False]
+    assert {family for family, _ in worlds[True]} == set(FAMILIES)
+    assert all(len([1 for family, _ in worlds[False] if family == one]) >= 3 for one in FAMILIES)
+
+
+def test_families_take_turns_and_the_seed_changes_every_world(plan):
+    memory = [clip for clip in plan if (clip.part, clip.perspective) == ("mem_test", "3rd")]
+    assert [clip.family for clip in memory[:9]] == [*FAMILIES, FAMILIES[0]]
+    assert memory[0].world_seed == memory[8].world_seed != memory[16].world_seed
+    assert memory[0].entropy != memory[8].entropy
+    others = list(planned_clips({**PUBLISHED, "seed": 43}))
+    assert not {clip.world_seed for clip in others} & {clip.world_seed for clip in plan}
+
+
+def test_one_clip_in_each_world(tmp_path):
+    single = list(planned_clips({**PUBLISHED, "mem": 16, "per_scene": 1}))
+    memory = [clip for clip in single if clip.part == "mem_test"]
+    assert len({(clip.family, clip.world_seed) for clip in memory}) == 16  # both perspectives share a world
+    for clips, named in ((2, False), (1, True)):
+        made = collection.MindCollection(tmp_path, collection.MindOptions(mem=1, per_scene=clips))
+        assert ("per_scene" in made.settings()) == named

@@ -2,8 +2,8 @@
 
 import math
 import tracemalloc
-from collections.abc import Callable
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,34 +17,36 @@ from worldgauge.suites.mind.key_walks import (
     EYE_M,
     LEAST_SEEN,
     MOST_SAME,
+    PITCH_DEG,
+    UNEVEN_M,
     KeyWalk,
     KeyWalkFailedError,
+    find_mirror_start,
     record_key_walk,
     share_seen,
 )
 from worldgauge.worlds import worlds
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M, ThirdPerson, feet_of, figure_mask
+from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import SHAPE_OF, SHAPES, block
 from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walking.floor import FloorPlan
 
 FRAMES, MARK = 360, 120
 CASES = [("1st", 1.0, 2.0), ("3rd", 1.0, 2.0), ("1st", 0.4, 1.0), ("3rd", 1.4, 2.8)]
 
 
 @pytest.fixture(scope="module")
-def world() -> ThirdPerson:
+def world():
     return ThirdPerson("plains", 1, (160, 160, 56))
 
 
-Record = Callable[[tuple[str, float, float]], KeyWalk]
-
-
 @pytest.fixture(scope="module")
-def recorded(world: ThirdPerson) -> Record:
+def recorded(world):
     """The walk of a case, made once."""
 
     @cache
-    def record(case: tuple[str, float, float]) -> KeyWalk:
+    def record(case):
         perspective, turn_deg, speed_mps = case
         space = walk_look(speed_mps, turn_deg)
         rng = np.random.default_rng(7)
@@ -54,16 +56,21 @@ def recorded(world: ThirdPerson) -> Record:
 
 
 @pytest.fixture(params=CASES, ids=lambda c: f"{c[0]}-{c[1]}deg")
-def walk(request: pytest.FixtureRequest, recorded: Record) -> KeyWalk:
+def walk(request, recorded):
     return recorded(request.param)
 
 
 @pytest.fixture(params=[case for case in CASES if case[0] == "3rd"], ids=lambda c: f"{c[0]}-{c[1]}deg")
-def third(request: pytest.FixtureRequest, recorded: Record) -> KeyWalk:
+def third(request, recorded):
     return recorded(request.param)
 
 
-def flat(side: int = 40) -> ThirdPerson:
+def make(world, seed, frames, mark_time, perspective="1st"):
+    rng = np.random.default_rng(seed)
+    return record_key_walk(world, rng, frames=frames, mark_time=mark_time, space=walk_look(), perspective=perspective)
+
+
+def flat(side=40):
     """Stone all over, 4 cells thick, and air."""
     states = np.zeros((side, side, 12), np.uint8)
     states[:, :, :4] = block("grass_block")
@@ -71,7 +78,7 @@ def flat(side: int = 40) -> ThirdPerson:
 
 
 class TestRule:
-    def test_speed_rises_as_published_and_falls(self) -> None:
+    def test_speed_rises_as_published_and_falls(self):
         """3.7, 5.6, 7.7, 8.2 cm in the first four frames at 200 cm/s, to a quarter of a centimetre."""
         keys = np.zeros((12, 4), np.uint8)
         keys[1:7, 0] = 1
@@ -83,14 +90,14 @@ class TestRule:
         np.testing.assert_allclose(steps_cm[3:6], full)
         np.testing.assert_allclose(steps_cm[6:], [full * (1 - BRAKE), full * (1 - 2 * BRAKE), 0, 0, 0], atol=1e-9)
 
-    def test_two_walking_keys_are_no_faster_than_one(self) -> None:
+    def test_two_walking_keys_are_no_faster_than_one(self):
         keys = np.tile(np.array([1, 1, 0, 0], np.uint8), (20, 1))
         states = replayed(area_around(flat(), (20, 20), arm=False), start_state((20, 20), 0.0, 0.0), keys, walk_look())
         last = states[-1, :2] - states[-2, :2]
         np.testing.assert_allclose(last, 2 / 24 * np.array([1, 1]) / math.sqrt(2))
 
     @pytest.mark.parametrize("name", ["wl", "sr", "a"])
-    def test_at_full_speed_it_is_the_rule_of_the_mirror_paths(self, name: str) -> None:
+    def test_at_full_speed_it_is_the_rule_of_the_mirror_paths(self, name):
         """Both take a step along the mean of the yaw before and after it."""
         keys = np.concatenate([np.zeros((1, 4), np.uint8), np.tile(MIRROR_PATHS[name][:1], (24, 1))])
         start = start_state((20, 20), 0.4, 0.0)
@@ -101,7 +108,7 @@ class TestRule:
         turned = states[-1, :2] - states[-2, :2], poses[-1, :2, 3] - poses[-2, :2, 3]
         np.testing.assert_allclose(*turned, atol=2e-3)  # the velocity of a turning walker lags by its turn
 
-    def test_walls_hold_and_looking_stops_at_forty_degrees(self) -> None:
+    def test_walls_hold_and_looking_stops_at_forty_degrees(self):
         world = flat()
         states = world.voxels.states.copy()
         states[24, :, 4:8] = block("stone")
@@ -114,7 +121,7 @@ class TestRule:
 
 
 class TestWalk:
-    def test_replaying_the_keys_gives_the_same_walk(self, walk: KeyWalk, world: ThirdPerson) -> None:
+    def test_replaying_the_keys_gives_the_same_walk(self, walk, world):
         """From the recorded start, by the rule alone; the part of the floor is that of the same start."""
         place = area_around(world, walk.feet[0, :2], arm=walk.perspective == "3rd")
         start = start_state(walk.feet[0, :2], walk.yaw[0], walk.pitch[0])
@@ -122,12 +129,10 @@ class TestWalk:
         np.testing.assert_array_equal(states[:, :2], walk.feet[:, :2])
         np.testing.assert_array_equal(states[:, 4:], np.column_stack([walk.yaw, walk.pitch, walk.heading]))
 
-    def test_shape_and_meaning_of_the_keys(self, walk: KeyWalk) -> None:
-        assert len(walk) == FRAMES
-        assert walk.keys.dtype == np.uint8
+    def test_shape_and_meaning_of_the_keys(self, walk):
+        assert (len(walk), walk.keys.dtype) == (FRAMES, np.uint8)
         assert not walk.keys[0].any()
-        assert walk.keys.max() == 2
-        assert len(walk.actions) == FRAMES - 1
+        assert (walk.keys.max(), len(walk.actions)) == (2, FRAMES - 1)
         look_left = walk.actions.column("look_left") - walk.actions.column("look_right")
         turn = walk.space.axes[walk.space.column("look_left")].motion.yaw
         np.testing.assert_allclose(np.diff(walk.yaw), turn * look_left, atol=1e-12)
@@ -137,14 +142,14 @@ class TestWalk:
         steps = np.linalg.norm(np.diff(walk.feet[:, :2], axis=0), axis=1)
         assert steps.max() <= walk.space.axes[0].motion.forward + 1e-9
 
-    def test_keys_are_held_as_by_a_person(self, walk: KeyWalk) -> None:
+    def test_keys_are_held_as_by_a_person(self, walk):
         changes = 1 + np.flatnonzero((np.diff(walk.keys[1:], axis=0) != 0).any(1))
         phases = np.diff([0, *changes, FRAMES - 1])
         assert phases[:-1].min() >= SHORTEST
         assert phases.max() <= 60
         assert (walk.keys[:, 0] == 1).mean() > 0.15
 
-    def test_it_comes_back_to_what_was_seen(self, walk: KeyWalk) -> None:
+    def test_it_comes_back_to_what_was_seen(self, walk):
         """Counted once more, frame by frame."""
         poses = walk.poses
         seen = 0
@@ -156,13 +161,13 @@ class TestWalk:
         assert walk.seen >= LEAST_SEEN
         assert share_seen(poses[MARK - 1 :], 1) <= MOST_SAME
 
-    def test_feet_have_room_and_follow_the_floor(self, walk: KeyWalk, world: ThirdPerson) -> None:
+    def test_feet_have_room_and_follow_the_floor(self, walk, world):
         floor = world.floor
         assert floor.clearance_at(walk.feet[:, :2]).min() >= 0.3
         assert np.abs(walk.feet[:, 2] - floor.height_at(walk.feet[:, :2])).max() <= 0.5
         assert np.abs(np.diff(walk.feet[:, 2])).max() < 0.1
 
-    def test_the_camera_is_where_it_is_said_to_be(self, walk: KeyWalk) -> None:
+    def test_the_camera_is_where_it_is_said_to_be(self, walk):
         poses = walk.poses
         yaw, pitch = yaw_pitch_from_pose(poses)
         np.testing.assert_allclose(rotation_angle(np.swapaxes(poses[:, :3, :3], 1, 2) @ poses[:, :3, :3]), 0, atol=1e-6)
@@ -173,7 +178,7 @@ class TestWalk:
         else:
             np.testing.assert_allclose(feet_of(poses), walk.feet, atol=1e-12)
 
-    def test_nothing_stands_between_camera_and_pivot(self, third: KeyWalk, world: ThirdPerson) -> None:
+    def test_nothing_stands_between_camera_and_pivot(self, third, world):
         shapes = np.array(SHAPES)[SHAPE_OF]
         pivots = third.feet + np.array([0, 0, PIVOT_M])
         for share in np.linspace(0, 1, 60):
@@ -184,12 +189,12 @@ class TestWalk:
             if share > 1 - 0.9 / ARM_M:
                 assert (found == "empty").all()
 
-    def test_the_figure_is_in_every_picture(self, third: KeyWalk, world: ThirdPerson) -> None:
+    def test_the_figure_is_in_every_picture(self, third, world):
         camera = Camera.from_vertical_fov(96, 54, 58.7)
         for pose in third.poses[::20]:
             assert figure_mask(world.view(pose, camera)).mean() > 0.02
 
-    def test_the_body_turns_into_its_way(self, walk: KeyWalk) -> None:
+    def test_the_body_turns_into_its_way(self, walk):
         turns = np.abs((np.diff(walk.heading) + np.pi) % (2 * np.pi) - np.pi)
         assert turns.max() <= math.radians(15) + 1e-9
         if walk.perspective == "1st":
@@ -202,49 +207,39 @@ class TestWalk:
         assert np.abs(np.angle(np.exp(1j * off[held]))).max(initial=0) < 0.05
 
 
-def test_same_seed_same_walk(world: ThirdPerson) -> None:
-    one, again, other = (
-        record_key_walk(
-            world, np.random.default_rng(seed), frames=200, mark_time=60, space=walk_look(), perspective="3rd"
-        )
-        for seed in (3, 3, 4)
-    )
+def test_same_seed_same_walk(world):
+    one, again, other = (make(world, seed, 200, 60, "3rd") for seed in (3, 3, 4))
     assert np.array_equal(one.keys, again.keys)
     assert np.array_equal(one.poses, again.poses)
     assert not np.array_equal(one.keys, other.keys)
 
 
 @pytest.mark.parametrize(("frames", "mark_time"), [(1, 0), (2, 1), (30, 0), (30, 10), (48, 48)])
-def test_short_walks(frames: int, mark_time: int, world: ThirdPerson) -> None:
-    walk = record_key_walk(
-        world, np.random.default_rng(0), frames=frames, mark_time=mark_time, space=walk_look(), perspective="1st"
-    )
+def test_short_walks(frames, mark_time, world):
+    walk = make(world, 0, frames, mark_time)
     assert walk.poses.shape == (frames, 4, 4)
 
 
-def test_a_world_without_room_is_said_so() -> None:
+def test_a_world_without_room_is_said_so():
     flooded = flat(12)
     flooded.voxels.states[:, :, 4:6] = block("water")
     with pytest.raises(KeyWalkFailedError, match=r"no open place.*another seed") as caught:
-        record_key_walk(
-            flooded, np.random.default_rng(0), frames=60, mark_time=20, space=walk_look(), perspective="1st"
-        )
+        make(flooded, 0, 60, 20)
     assert len(caught.value.reasons) > 1
 
 
-def test_what_cannot_be_meant_is_refused(world: ThirdPerson) -> None:
-    rng = np.random.default_rng(0)
+def test_what_cannot_be_meant_is_refused(world):
     for frames, mark_time in ((0, 0), (10, 11), (10, -1)):
         with pytest.raises(UsageError, match="mark_time"):
-            record_key_walk(world, rng, frames=frames, mark_time=mark_time, space=walk_look(), perspective="1st")
+            make(world, 0, frames, mark_time)
     with pytest.raises(WorldError, match="world of cells"):
-        record_key_walk(worlds.get("indoor")(1), rng, frames=60, mark_time=20, space=walk_look(), perspective="3rd")
+        make(worlds.get("indoor")(1), 0, 60, 20, "3rd")
     keys, three = np.zeros((3, 4), np.uint8), np.zeros(3)
     with pytest.raises(ShapeError, match="needs yaw of shape"):
         KeyWalk(keys, np.zeros((3, 3)), three[:2], three, three, "1st", walk_look(), mark_time=1, seen=0.0)
 
 
-def test_what_was_seen_by_hand() -> None:
+def test_what_was_seen_by_hand():
     """A turn of 60 degrees by 20, back home by 31, and the first view from 2.1 m away."""
     yaw = np.radians([0, 20, 40, 60, 29, -31, 0, 0])
     poses = pose_from_yaw_pitch(np.zeros((8, 3)), yaw)
@@ -254,7 +249,7 @@ def test_what_was_seen_by_hand() -> None:
 
 
 @pytest.mark.parametrize("pairs", [1, 70, 1000, 2**20])
-def test_what_was_seen_does_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:
+def test_what_was_seen_does_not_depend_on_the_blocks(monkeypatch, pairs):
     rng = np.random.default_rng(3)
     poses = pose_from_yaw_pitch(rng.uniform(-6, 6, (150, 3)), rng.uniform(-3, 3, 150), rng.uniform(-0.5, 0.5, 150))
     near = np.linalg.norm(poses[50:, None, :3, 3] - poses[None, :50, :3, 3], axis=-1) <= 2
@@ -267,7 +262,7 @@ def test_what_was_seen_does_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyP
         assert share_seen(poses, 50) == wanted, product
 
 
-def test_long_walks_need_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_walks_need_little_memory(monkeypatch):
     poses = np.tile(np.eye(4), (4352, 1, 1))
     monkeypatch.setattr(key_walks, "_PRODUCT", 2**20)
     tracemalloc.start()
@@ -277,3 +272,60 @@ def test_long_walks_need_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 80e6
+
+
+CAMERA = Camera.from_vertical_fov(48, 27, 59)
+SIZE = (192, 192, 64)
+
+
+@pytest.mark.parametrize(("perspective", "kind"), [("1st", "urban"), ("3rd", "urban"), ("3rd", "interior")])
+def test_every_path_is_free_and_level_and_shows_what_it_should(perspective, kind):
+    third = perspective == "3rd"
+    world = (ThirdPerson if third else Voxel)(kind, 3, SIZE)
+    start = find_mirror_start(world, np.random.default_rng(0), space=walk_look(), perspective=perspective)
+    low, high = np.radians(PITCH_DEG[perspective])
+    assert low <= yaw_pitch_from_pose(start)[1] <= high
+    for name in MIRROR_PATHS:
+        poses = mirror_poses(name, start, walk_look(), arm_m=ARM_M if third else 0.0)
+        feet = feet_of(poses) if third else poses[:, :3, 3] - [0.0, 0.0, 1.62]
+        assert world.floor.clearance_at(feet[:, :2]).min() >= 0.3
+        assert np.abs(world.floor.height_at(feet[:, :2]) - feet[:, 2]).max() <= UNEVEN_M + 1e-6
+        for pose in poses[[5, 11, 17, 23]]:
+            view = world.view(pose, CAMERA)
+            assert view.depth.min() > 0.1, f"{name}: the camera is inside something"
+            if third:
+                seen, still = figure_mask(view).sum(), world.still(pose, CAMERA)
+                assert seen > 10
+                # Nothing of the world is nearer than the figure's back where the figure is looked for.
+                middle = still.depth[CAMERA.height // 2, CAMERA.width // 2]
+                assert middle > ARM_M - 0.5, f"{name}: something stands before the figure"
+
+
+def test_same_dice_same_start():
+    world = Voxel("urban", 3, SIZE)
+    one, again, other = (
+        find_mirror_start(world, np.random.default_rng(seed), space=walk_look(), perspective="1st")
+        for seed in (4, 4, 5)
+    )
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, other)
+
+
+def square(low, high):
+    free = np.zeros((40, 40), bool)
+    free[low:high, low:high] = True
+    return SimpleNamespace(floor=FloorPlan(free, np.zeros(free.shape, np.float32), (0.0, 0.0), 0.25))
+
+
+@pytest.mark.parametrize("side_m", [0.0, 2.5])
+def test_without_room_there_is_no_start(side_m):
+    world = square(0, round(side_m * 4))
+    with pytest.raises(WorldError, match="no place in this world from which the ten paths are free"):
+        find_mirror_start(world, np.random.default_rng(0), space=walk_look(), perspective="1st")
+
+
+def test_a_start_is_found_in_just_enough_room():
+    world = square(4, 28)  # 6 m: 2 m to each side, and the body
+    start = find_mirror_start(world, np.random.default_rng(0), space=walk_look(), perspective="1st")
+    assert np.abs(start[:2, 3] - 4.0).max() <= 3.0 - 0.3 - 2.0 * np.sqrt(0.5)  # at most turned by half a quarter
+    assert start[2, 3] == pytest.approx(1.62)

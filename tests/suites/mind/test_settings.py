@@ -1,31 +1,29 @@
 """Options of MIND: what is refused, and what parity means."""
 
 from dataclasses import asdict, fields
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.suites.mind.settings import RELEASED, Settings
+from worldgauge.suites.mind.settings import RELEASED, MindSettings
 from worldgauge.suites.mind.suite import Mind
 
 
-def test_defaults_are_right_not_released() -> None:
-    settings = asdict(Settings.of({}))
+def test_defaults_are_right_not_released():
+    settings = asdict(MindSettings.of({}))
     assert all(settings[name] != value for name, value in RELEASED.items())
     assert settings["parity"] is None
 
 
-def test_parity_sets_every_switch_at_once() -> None:
-    settings = asdict(Settings.of({"parity": "released"}))
+def test_parity_sets_every_switch_at_once():
+    settings = asdict(MindSettings.of({"parity": "released"}))
     assert {name: settings[name] for name in RELEASED} == RELEASED
-    assert Settings.of({"parity": "released", "window": "released"}).window == "released"
+    assert MindSettings.of({"parity": "released", "window": "released"}).window == "released"
 
 
-def test_a_switch_cannot_contradict_parity() -> None:
+def test_a_switch_cannot_contradict_parity():
     with pytest.raises(UsageError, match="parity=released means window=released"):
-        Settings.of({"parity": "released", "window": "all"})
+        MindSettings.of({"parity": "released", "window": "all"})
 
 
 @pytest.mark.parametrize(
@@ -61,36 +59,36 @@ def test_a_switch_cannot_contradict_parity() -> None:
         ({"poses": "klt-vo?nonsense=1"}, "'poses': decoder 'klt-vo' has no setting 'nonsense'"),
     ],
 )
-def test_values_that_are_not_allowed_are_refused(options: dict[str, Any], words: str) -> None:
+def test_values_that_are_not_allowed_are_refused(options, words):
     with pytest.raises((UsageError, UnknownNameError), match=words):
-        Settings.of(options)
+        MindSettings.of(options)
 
 
-def test_an_unknown_option_names_the_nearest() -> None:
+def test_an_unknown_option_names_the_nearest():
     with pytest.raises(UnknownNameError, match="horizon"):
-        Settings.of({"horizont": 24})
+        MindSettings.of({"horizont": 24})
 
 
-def test_an_unknown_decoder_is_refused_before_anything_is_asked() -> None:
+def test_an_unknown_decoder_is_refused_before_anything_is_asked():
     with pytest.raises(UsageError, match=r"mind setting 'poses': no decoder 'klt-voo'\. Did you mean 'klt-vo'\? Known"):
-        Settings.of({"poses": "klt-voo"})
+        MindSettings.of({"poses": "klt-voo"})
 
 
-def test_an_edited_weight_file_is_another_setting(tmp_path: Path) -> None:
+def test_an_edited_weight_file_is_another_setting(tmp_path):
     file = tmp_path / "lpips.npz"
     digests = []
     for content in (b"one", b"two"):
         file.write_bytes(content)
-        digests.append(Settings.of({"lpips": str(file)}).networks_digest)
+        digests.append(MindSettings.of({"lpips": str(file)}).networks_digest)
     assert digests[0] != digests[1]
     assert None not in digests
 
 
-def test_order_of_names_does_not_matter() -> None:
-    settings = Settings.of({"tests": "mirror,mem", "perspectives": "3rd"})
+def test_order_of_names_does_not_matter():
+    settings = MindSettings.of({"tests": "mirror,mem", "perspectives": "3rd"})
     assert (settings.parts, settings.views) == (("mem", "mirror"), ("3rd",))
 
 
-def test_what_only_scoring_reads_is_said() -> None:
+def test_what_only_scoring_reads_is_said():
     asked = {"tests", "perspectives", "horizon", "horizon_s", "context", "drawn", "mirror_set", "mirror_folders"}
-    assert {field.name for field in fields(Settings)} - Mind.scoring_settings == asked
+    assert {field.name for field in fields(MindSettings)} - Mind.scoring_settings == asked

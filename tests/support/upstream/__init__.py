@@ -6,7 +6,7 @@ Each folder has the modules, names and array layouts of its repository, with a n
 import importlib.util
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ import numpy as np
 import worldgauge_serve as served
 from support.vectors import cases
 from worldgauge.core.actions import LOOP_WALK, Actions, camera_path
-from worldgauge.core.episode import Context
+from worldgauge.core.episode import Context, Episode
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
-from worldgauge.core.model import RolloutRequest
+from worldgauge.core.model import RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip
+from worldgauge.suites.loopnav.protocol import make_request
+from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.tools.check_model import ModelReport
 
 ROOT = Path(__file__).parent
@@ -66,6 +68,17 @@ def as_served(request: RolloutRequest) -> served.Request:
     actions = None if request.actions is None else served.Actions(space, request.actions.values)
     told = {"poses": request.poses, "text": request.text, "caption": request.caption, "task": request.task}
     return served.Request(context, request.horizon, request.seed, actions, **told)
+
+
+def answered(make: Callable[[], Any], walk: tuple[Episode, int]) -> RolloutRequest:
+    """Ask a model a LoopNav task, here and as in an environment without worldgauge: the same frames."""
+    episode, start = walk
+    model = make()
+    request = make_request(episode, start, model.spec, LoopNavSettings(), seed=3)
+    frames = np.concatenate(list(checked_rollout(model, request)))
+    assert len(frames) == len(episode) - start
+    assert np.array_equal(np.concatenate(list(make().rollout(as_served(request)))), frames)
+    return request
 
 
 def complaints(report: ModelReport) -> list[str]:

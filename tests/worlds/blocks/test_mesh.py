@@ -27,7 +27,7 @@ def area(mesh: Mesh) -> float:
     return float(np.linalg.norm(cross, axis=1).sum() / UNITS**2)
 
 
-def test_a_cube_has_six_faces_that_look_out():
+def test_faces_look_out_and_lie_where_their_cells_are():
     mesh = of([[[1]]], "stone")
     assert (mesh.quads.shape, mesh.quads.dtype) == ((6, 4, 3), np.int16)
     assert (mesh.colours.shape, mesh.colours.dtype) == ((6, 4), np.uint8)
@@ -39,9 +39,7 @@ def test_a_cube_has_six_faces_that_look_out():
         (x, y, z) for x in (0, 16) for y in (0, 16) for z in (0, 16)
     }
     assert (mesh.colours == (*look_of("stone").side, 255)).all()
-
-
-def test_places_are_x_east_y_up_z_south():
+    # Places are x east y up z south.
     cells = np.full((3, 4, 5), -1)
     cells[2, 3, 4] = 1
     low = mesh_of(Blueprint(cells, ("stone",))).quads.reshape(-1, 3).min(0)
@@ -52,9 +50,7 @@ def test_hidden_faces_are_left_out():
     hollow = np.ones((20, 20, 20), int)
     hollow[1:-1, 1:-1, 1:-1] = -1
     assert len(mesh_of(Blueprint(hollow, ("stone",))).quads) == 6 * 20**2 + 6 * 18**2
-
-
-def test_faces_of_random_cubes_are_those_that_touch_no_cube():
+    # Faces of random cubes are those that touch no cube.
     rng = np.random.default_rng(3)
     for _ in range(10):
         cells = rng.choice([-1, 1, 2], (5, 6, 7))
@@ -63,9 +59,7 @@ def test_faces_of_random_cubes_are_those_that_touch_no_cube():
         mesh = mesh_of(Blueprint(cells, ("stone", "oak_planks")))
         assert len(mesh.quads) == expected
         assert len(np.unique(mesh.quads.reshape(-1, 12), axis=0)) == expected, "no face twice"
-
-
-def test_partial_blocks_hide_what_they_cover_and_no_more():
+    # Partial blocks hide what they cover and no more.
     assert len(of([[[1, 1]]], "oak_slab").quads) == 10, "the sides of two slabs that touch are hidden"
     pair = of([[[1, 2]]], "stone", "oak_slab[type=bottom]")
     assert len(pair.quads) == 6 + 5, "half of the stone's side is seen, so all of it is drawn"
@@ -77,9 +71,7 @@ def test_partial_blocks_hide_what_they_cover_and_no_more():
     assert (normals(stairs)[:, 1] == 1).sum() == 2
     assert area(stairs) == 1 + 1.5 + 1 + 1 + 2 * 0.75, "bottom, both treads, north, south, ends"
     assert len(of([[[1]], [[2]]], "stone", "white_carpet").quads) == 5 + 5
-
-
-def test_translucent_blocks_show_what_is_behind_and_join_their_own():
+    # Translucent blocks show what is behind and join their own.
     assert len(of([[[1, 2]]], "stone", "glass").quads) == 6 + 5
     assert len(of([[[1, 1]]], "glass").quads) == 10
     assert len(of([[[1, 2]]], "red_stained_glass", "blue_stained_glass").quads) == 12
@@ -116,19 +108,33 @@ def test_no_two_faces_of_a_block_lie_in_one_another():
                 )
 
 
-def test_sheets_are_two_sided():
+def test_sheets_colours_and_nothing():
     mesh = of([[[1]]], "short_grass")
     assert len(mesh.quads) == 2
     assert mesh.two_sided.all()
-
-
-def test_faces_have_colours_of_their_own():
+    # Faces have colours of their own.
     mesh = of([[[1]]], "grass_block")
     top = mesh.colours[normals(mesh)[:, 1] == 1][0]
     side = mesh.colours[normals(mesh)[:, 0] == 1][0]
     assert tuple(top[:3]) == look_of("grass_block").top
     assert tuple(side[:3]) == look_of("grass_block").side
     assert top[1] > top[0], "grass is green"
+    # Nothing gives no faces.
+    for mesh in (of([[[-1]]]), of([[[1]]], "air"), of([[[1]]], "barrier"), mesh_of(Blueprint(np.zeros((0, 0, 0)), ()))):
+        assert mesh.quads.shape == (0, 4, 3)
+        assert mesh.colours.shape == (0, 4)
+        assert mesh.two_sided.shape == (0,)
+    # Builds that do not fit are refused.
+    with pytest.raises(ShapeError, match="2000 blocks a side"):
+        of([[[-1] * (MOST_SIDE + 1)]])
+    far = of([[[-1] * (MOST_SIDE - 1) + [1]]], "stone")
+    assert far.quads[..., 0].max() == MOST_SIDE * UNITS
+    # The same build gives the same bytes.
+    rng = np.random.default_rng(0)
+    cells = rng.choice([-1, 1, 2, 3], (6, 6, 6))
+    one, two = (mesh_of(Blueprint(cells.copy(), ("oak_stairs[facing=east]", "stone", "oak_fence"))) for _ in range(2))
+    assert one.quads.tobytes() == two.quads.tobytes()
+    assert one.colours.tobytes() == two.colours.tobytes()
 
 
 def test_turning_a_build_turns_its_faces():
@@ -147,25 +153,3 @@ def test_turning_a_build_turns_its_faces():
         )
 
     assert sorted_faces(turned, before.colours) == sorted_faces(after.quads, after.colours)
-
-
-def test_nothing_gives_no_faces():
-    for mesh in (of([[[-1]]]), of([[[1]]], "air"), of([[[1]]], "barrier"), mesh_of(Blueprint(np.zeros((0, 0, 0)), ()))):
-        assert mesh.quads.shape == (0, 4, 3)
-        assert mesh.colours.shape == (0, 4)
-        assert mesh.two_sided.shape == (0,)
-
-
-def test_builds_that_do_not_fit_are_refused():
-    with pytest.raises(ShapeError, match="2000 blocks a side"):
-        of([[[-1] * (MOST_SIDE + 1)]])
-    far = of([[[-1] * (MOST_SIDE - 1) + [1]]], "stone")
-    assert far.quads[..., 0].max() == MOST_SIDE * UNITS
-
-
-def test_the_same_build_gives_the_same_bytes():
-    rng = np.random.default_rng(0)
-    cells = rng.choice([-1, 1, 2, 3], (6, 6, 6))
-    one, two = (mesh_of(Blueprint(cells.copy(), ("oak_stairs[facing=east]", "stone", "oak_fence"))) for _ in range(2))
-    assert one.quads.tobytes() == two.quads.tobytes()
-    assert one.colours.tobytes() == two.colours.tobytes()

@@ -9,7 +9,7 @@ import pytest
 from support import nbt_bytes as nbt
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.worlds.blocks import table
-from worldgauge.worlds.blocks.structure_files import Limits, read_region_box, read_structure, write_nbt
+from worldgauge.worlds.blocks.structure_files import NbtLimits, read_region_box, read_structure, write_nbt
 from worldgauge.worlds.minecraft.building import blueprint_of
 from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.regions import read_cells
@@ -47,11 +47,19 @@ def test_a_box_across_sections_chunks_and_files(count: int, tmp_path: Path) -> N
         assert found.materials == tuple(seen), "x outermost, then y, then z"
 
 
-def test_one_cell_and_what_lies_above_the_world(tmp_path: Path) -> None:
+def test_cells_jigsaws_and_sections_of_one_block(tmp_path: Path) -> None:
     write_world(tmp_path, {(5, 70, 5): "stone"})
     assert read_region_box(tmp_path, (5, 70, 5), (5, 70, 5)).rows() == [[[1]]]
     above = read_region_box(tmp_path / "r.0.0.mca", np.array([5, 70, 5]), (5, 400, 5))
     assert (above.blocks, above.size.height) == (1, 331)
+    # A section of one block needs no data.
+    stone = nbt.listed([nbt.entry("stone")])
+    for fields in ({}, {"data": nbt.longs([])}):
+        section = nbt.compound(_states(palette=stone, **fields))
+        chunk = nbt.chunk(0, 0, []) | {"sections": nbt.listed([section])}
+        (tmp_path / "r.0.0.mca").write_bytes(nbt.region_file({(0, 0): chunk}))
+        found = read_region_box(tmp_path, (5, 62, 5), (6, 64, 5))
+        assert (found.materials, found.rows()) == (("stone",), [[[-1, -1]], [[-1, -1]], [[1, 1]]])
 
 
 def test_jigsaws_become_what_they_stand_for(tmp_path: Path) -> None:
@@ -108,15 +116,13 @@ def old_chunk(cx: int, **fields: nbt.Tag) -> dict[str, nbt.Tag]:
     return {"DataVersion": nbt.integer(2586), "Level": nbt.compound(level | fields)}
 
 
-def test_jigsaws_of_an_old_world(tmp_path: Path) -> None:
+def test_chunks_of_the_old_layout(tmp_path: Path) -> None:
     own = {axis: nbt.integer(at) for axis, at in zip("xyz", (3, 70, 5), strict=True)}
     holders = nbt.listed([nbt.compound(own | {"final_state": nbt.text("minecraft:grass_path")})])
     (tmp_path / "r.0.0.mca").write_bytes(nbt.region_file({(0, 0): old_chunk(0, TileEntities=holders)}))
     found = read_region_box(tmp_path, (2, 70, 5), (6, 70, 5))
     assert (found.materials, found.rows()) == (("dirt_path", "dirt"), [[[-1, 1, 2, 2, -1]]])
-
-
-def test_a_box_over_chunks_of_both_layouts_as_a_world_that_was_opened_in_a_newer_game(tmp_path: Path) -> None:
+    # A box over chunks of both layouts as a world that was opened in a newer game.
     chunks = {(0, 0): old_chunk(0), (1, 0): nbt.chunk(1, 0, [nbt.section(4, {(0, 6, 5): "stone"})])}
     (tmp_path / "r.0.0.mca").write_bytes(nbt.region_file(chunks))
     assert read_region_box(tmp_path, (3, 70, 5), (15, 70, 5)).blocks == 2, "the jigsaw says nothing and is air"
@@ -140,7 +146,7 @@ def test_boxes_that_are_none(start: Any, end: Any, match: str, tmp_path: Path) -
         read_region_box(tmp_path, start, end)
 
 
-def test_what_a_world_does_not_hold_is_named(tmp_path: Path) -> None:
+def test_what_a_world_does_not_hold_and_links_out_of_it(tmp_path: Path) -> None:
     write_world(tmp_path, {(5, 70, 5): "stone"})
     with pytest.raises(DataError, match=r"chunk \(1, 0\) was never saved"):
         read_region_box(tmp_path, (5, 70, 5), (16, 70, 5))
@@ -151,9 +157,7 @@ def test_what_a_world_does_not_hold_is_named(tmp_path: Path) -> None:
     for name in ("none.mca", "r.0.0.mca.part", "r.9.9.mca"):
         with pytest.raises(DataError, match="neither a folder nor a region file"):
             read_region_box(tmp_path / name, (5, 70, 5), (5, 70, 5))
-
-
-def test_a_link_out_of_the_world_is_not_followed(tmp_path: Path) -> None:
+    # A link out of the world is not followed.
     write_world(tmp_path / "elsewhere", {(5, 70, 5): "stone"})
     (tmp_path / "world").mkdir()
     (tmp_path / "world" / "r.0.0.mca").symlink_to(tmp_path / "elsewhere" / "r.0.0.mca")
@@ -252,16 +256,6 @@ def test_chunks_that_contradict_themselves_name_the_field(name: str, tmp_path: P
     assert "\n" not in str(caught.value)
 
 
-def test_a_section_of_one_block_needs_no_data(tmp_path: Path) -> None:
-    stone = nbt.listed([nbt.entry("stone")])
-    for fields in ({}, {"data": nbt.longs([])}):
-        section = nbt.compound(_states(palette=stone, **fields))
-        chunk = nbt.chunk(0, 0, []) | {"sections": nbt.listed([section])}
-        (tmp_path / "r.0.0.mca").write_bytes(nbt.region_file({(0, 0): chunk}))
-        found = read_region_box(tmp_path, (5, 62, 5), (6, 64, 5))
-        assert (found.materials, found.rows()) == (("stone",), [[[-1, -1]], [[-1, -1]], [[1, 1]]])
-
-
 def test_a_chunk_that_unpacks_to_too_much(tmp_path: Path) -> None:
     fields = {"fill": nbt.raw_bytes(bytes(20 << 20))}
     chunk = nbt.chunk(0, 0, [nbt.section(4, {(5, 6, 5): "stone"})], **fields)
@@ -269,7 +263,7 @@ def test_a_chunk_that_unpacks_to_too_much(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"chunk \(0, 0\): unpacks to more than the limit of 16777216 bytes"):
         read_region_box(tmp_path, (5, 70, 5), (5, 70, 5))
     with pytest.raises(DataError, match="more than the limit of 20 tags"):
-        read_region_box(_world_of_stone(tmp_path), (5, 70, 5), (5, 70, 5), limits=Limits(most_tags=20))
+        read_region_box(_world_of_stone(tmp_path), (5, 70, 5), (5, 70, 5), limits=NbtLimits(most_tags=20))
 
 
 def _world_of_stone(folder: Path) -> Path:

@@ -79,7 +79,7 @@ def test_pictures_are_what_rays_meet(plain, scene, view):
     assert len(np.unique(drawn.reshape(-1, 3), axis=0)) > 5
 
 
-def test_a_corner_is_where_the_camera_projects_it(plain):
+def test_corners_and_sides(plain):
     mesh = of([[[1]]], "stone")
     pose = pose_from_yaw_pitch((0.5, -6.0, 0.5), math.pi / 2)
     picture = render(mesh, pose, Camera.from_vertical_fov(101, 101, 30.0))
@@ -89,17 +89,22 @@ def test_a_corner_is_where_the_camera_projects_it(plain):
     for found in (rows, columns):
         assert found.min() == math.ceil(50.5 - half - 0.5)
         assert found.max() == math.floor(50.5 + half - 0.5)
-
-
-def test_sides_are_told_apart_by_their_brightness(plain):
+    # Sides are told apart by their brightness.
     mesh = of([[[1]]], "white_concrete")
     pose = pose_from_yaw_pitch((4.0, -5.0, 4.0), 3 * math.pi / 4, -0.6)
     seen = {tuple(colour) for colour in render(mesh, pose, CAMERA).reshape(-1, 3).tolist()} - {BACKGROUND}
     white = mesh.colours[0, :3]
     assert seen == {tuple(int(c * SHADES[side] + 0.5) for c in white) for side in ("x", "up", "z")}
+    # Sheets are seen from both sides.
+    mesh = of([[[1]]], "short_grass")
+    camera = Camera.from_vertical_fov(21, 21, 20.0)
+    front = render(mesh, pose_from_yaw_pitch((0.5, -5.0, 0.3), math.pi / 2), camera)
+    back = render(mesh, pose_from_yaw_pitch((0.5, 4.0, 0.3), -math.pi / 2), camera)
+    for picture in (front, back):
+        assert (picture[12, 10] != BACKGROUND).any()
 
 
-def test_edges_are_smooth_and_faces_have_lines():
+def test_lines_along_edges():
     mesh = of([[[1]]], "stone")
     pose = pose_from_yaw_pitch((0.4, -6.0, 0.7), math.pi / 2 + 0.03, -0.02)
     picture = render(mesh, pose, Camera.from_vertical_fov(200, 200, 20.0)).astype(int)
@@ -110,9 +115,7 @@ def test_edges_are_smooth_and_faces_have_lines():
     assert 2 <= len(line) <= 6, "a darker line at each end of the face"
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 8, "pixels between face and ground"
     assert line.min() >= face * (1 - rendering.LINE_STRENGTH) - 1
-
-
-def test_lines_fade_on_faces_that_are_small_in_the_picture():
+    # Lines fade on faces that are small in the picture.
     wall = of([[[1] * 20] * 1] * 20, "stone")
     pose = pose_from_yaw_pitch((10.0, -120.0, 10.0), math.pi / 2)
     picture = render(wall, pose, Camera.from_vertical_fov(96, 96, 12.0))
@@ -122,7 +125,7 @@ def test_lines_fade_on_faces_that_are_small_in_the_picture():
     assert np.ptp(inner.astype(int)) == 0
 
 
-def test_what_is_seen_through_glass_is_mixed_by_its_opacity(plain):
+def test_translucent_faces_are_mixed_in_their_order(plain):
     mesh = of([[[1]], [[-1]], [[2]]], "red_concrete", "blue_stained_glass")
     pose = pose_from_yaw_pitch((0.5, -0.5, 9.0), math.pi / 2, -math.pi / 2)
     middle = render(mesh, pose, Camera.from_vertical_fov(9, 9, 5.0))[4, 4]
@@ -130,9 +133,7 @@ def test_what_is_seen_through_glass_is_mixed_by_its_opacity(plain):
     red = mesh.colours[mesh.colours[:, 3] == 255][0].astype(float)
     a = glass[3] / 255
     assert middle.tolist() == [int(v + 0.5) for v in a * glass[:3] + (1 - a) * red[:3]]
-
-
-def test_many_layers_are_mixed_in_their_order_whatever_the_order_of_the_faces(plain):
+    # Many layers are mixed in their order whatever the order of the faces.
     dyes = ("red", "lime", "blue", "white", "black", "yellow")
     materials = tuple(f"{dye}_stained_glass" for dye in dyes)
     mesh = of([[[n + 1, -1] for n in range(len(dyes))]], *materials)
@@ -147,15 +148,6 @@ def test_many_layers_are_mixed_in_their_order_whatever_the_order_of_the_faces(pl
     for order in (slice(None), slice(None, None, -1)):
         shuffled = Mesh(mesh.quads[order], mesh.colours[order], mesh.two_sided[order], mesh.block[order], mesh.names)
         assert np.abs(render(shuffled, pose, camera)[4, 4] - colour).max() <= 0.5 + 1e-9
-
-
-def test_sheets_are_seen_from_both_sides(plain):
-    mesh = of([[[1]]], "short_grass")
-    camera = Camera.from_vertical_fov(21, 21, 20.0)
-    front = render(mesh, pose_from_yaw_pitch((0.5, -5.0, 0.3), math.pi / 2), camera)
-    back = render(mesh, pose_from_yaw_pitch((0.5, 4.0, 0.3), -math.pi / 2), camera)
-    for picture in (front, back):
-        assert (picture[12, 10] != BACKGROUND).any()
 
 
 def test_bytes_are_the_same_on_several_threads_and_in_any_bands(monkeypatch):

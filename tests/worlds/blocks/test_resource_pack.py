@@ -43,7 +43,7 @@ def zip_of(path, pictures=PICTURES):
     return path
 
 
-def test_colours_are_means_of_the_block_s_own_pictures(tmp_path):
+def test_colours_are_means_of_pictures(tmp_path):
     pack = ResourcePack.open(folder_of(tmp_path / "pack"))
     stone = pack.look_of("stone")
     assert stone is not None
@@ -55,10 +55,7 @@ def test_colours_are_means_of_the_block_s_own_pictures(tmp_path):
     assert grass is not None
     # The grey picture is tinted as on plains: 100 * (145, 189, 89) / 255.
     assert (grass.top, grass.side) == ((57, 74, 35), (90, 80, 70))
-
-
-def test_what_is_made_of_a_material_takes_its_picture_and_others_our_palette(tmp_path):
-    pack = ResourcePack.open(folder_of(tmp_path / "pack"))
+    # What is made of a material takes its picture and others our palette.
     stairs = pack.look_of("oak_stairs")
     assert stairs is not None
     assert stairs.side == (200, 100, 50)
@@ -98,7 +95,7 @@ def test_means_leave_out_what_is_clear_and_all_but_the_first_frame(tmp_path):
     assert lava.side == (7, 7, 7)
 
 
-def test_packs_without_pictures_of_blocks_are_refused(tmp_path):
+def test_pictures_that_cannot_be_used_are_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="no pictures in assets"):
         ResourcePack.open(tmp_path / "empty")
@@ -107,9 +104,7 @@ def test_packs_without_pictures_of_blocks_are_refused(tmp_path):
     (tmp_path / "text.zip").write_text("no zip")
     with pytest.raises(DataError, match="not a resource pack"):
         ResourcePack.open(tmp_path / "text.zip")
-
-
-def test_broken_and_enormous_pictures_are_refused_by_name(tmp_path):
+    # Broken and enormous pictures are refused by name.
     head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR"
     huge = head + struct.pack(">II", 100_000, 100_000) + b"\x08\x02\0\0\0" + b"\0" * 4
     for name, data, said in (
@@ -138,7 +133,7 @@ def test_limits_hold_before_anything_is_unpacked(tmp_path, monkeypatch):
         ResourcePack.open(tmp_path / "pack")
 
 
-def test_a_zip_that_lies_about_sizes_is_refused(tmp_path):
+def test_zips_that_lie_and_links_that_lead_elsewhere(tmp_path):
     path = zip_of(tmp_path / "pack.zip", {"stone": PICTURES["stone"]})
     data = bytearray(path.read_bytes())
     size = struct.pack("<I", len(PICTURES["stone"]))
@@ -148,9 +143,7 @@ def test_a_zip_that_lies_about_sizes_is_refused(tmp_path):
     path.write_bytes(bytes(data))
     with pytest.raises(DataError):
         ResourcePack.open(path)
-
-
-def test_names_and_links_that_lead_elsewhere_are_left_out(tmp_path):
+    # Names and links that lead elsewhere are left out.
     path = tmp_path / "pack.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(f"{FOLDER}../../../../evil.png", flat(1, 1, 1))

@@ -17,7 +17,7 @@ from support import nbt_bytes as nbt
 from support.vectors import cases
 from worldgauge.core.errors import DataError, MissingExtraError, UsageError
 from worldgauge.worlds.blocks.blueprint import Blueprint, material
-from worldgauge.worlds.blocks.structure_files import Limits, read_region_box, read_structure, write_nbt, write_schem
+from worldgauge.worlds.blocks.structure_files import NbtLimits, read_region_box, read_structure, write_nbt, write_schem
 
 STAIRS = "oak_stairs[facing=east,half=top,shape=straight,waterlogged=false]"
 NAMES = ("stone", STAIRS, "glass", "oak_slab[type=top,waterlogged=true]", "create:gear", "sand")
@@ -96,7 +96,7 @@ def test_palettes_of_every_width(count: int, tmp_path: Path) -> None:
     assert read_structure(tmp_path / "b.schem").blueprint == build
 
 
-def test_materials_come_as_they_are_first_seen(tmp_path: Path) -> None:
+def test_materials_air_and_cells_left_out(tmp_path: Path) -> None:
     """x outermost, then y, then z: the cell [1][1][0] comes before [0][0][1]."""
     build = Blueprint.of([[[-1, 2], [-1, -1]], [[-1, -1], [1, -1]]], ["late", "early"])
     found = read_structure(nbt.put(tmp_path / "a.schem", nbt.root(nbt.schematic(build)))).blueprint
@@ -105,9 +105,7 @@ def test_materials_come_as_they_are_first_seen(tmp_path: Path) -> None:
     turned = Blueprint(build.cells[:, :, ::-1], build.materials)
     found = read_structure(nbt.put(tmp_path / "a.schem", nbt.root(nbt.schematic(turned)))).blueprint
     assert found.materials == ("early", "late")
-
-
-def test_kinds_of_air_are_air_and_equal_entries_one(tmp_path: Path) -> None:
+    # Kinds of air are air and equal entries one.
     names = ("cave_air", "stone", "void_air", "structure_void", "air", "glass")
     build = Blueprint.of([[[1, 2, 3, 4, 5, 6]]], names)
     fields = nbt.structure(build)
@@ -116,6 +114,10 @@ def test_kinds_of_air_are_air_and_equal_entries_one(tmp_path: Path) -> None:
         found = read_structure(nbt.put(tmp_path / "a", data)).blueprint
         assert found.rows()[0][0][:5] == [-1, 1, -1, -1, -1]
     assert read_structure(nbt.put(tmp_path / "a", nbt.root(fields))).blueprint.rows() == [[[-1, 1, -1, -1, -1, 1]]]
+    # Cells that a structure leaves out are air.
+    fields = nbt.structure(Blueprint.of([[[1, 1]]], ["stone"]))
+    fields["blocks"] = nbt.listed([nbt.compound({"state": nbt.integer(1), "pos": nbt.place(1, 0, 0)})])
+    assert read_structure(nbt.put(tmp_path / "a.nbt", nbt.root(fields))).blueprint.rows() == [[[-1, 1]]]
 
 
 FINAL = "minecraft:oak_stairs[half=top,facing=east]"
@@ -157,7 +159,7 @@ def test_jigsaws_become_what_they_stand_for(form: str, tmp_path: Path) -> None:
     assert structure.warnings == ("1 jigsaw blocks have no final state and are air",)
 
 
-def test_regions_of_litematica_stand_where_they_say(tmp_path: Path) -> None:
+def test_regions_palettes_and_facts(tmp_path: Path) -> None:
     one, two = Blueprint.of([[[1, 1]]], ["stone"]), Blueprint.of([[[1], [2]]], ["glass", "stone"])
     regions = {
         "a": nbt.litematic_region(one, (10, 5, 3), (-1, 1, 1)),
@@ -170,9 +172,7 @@ def test_regions_of_litematica_stand_where_they_say(tmp_path: Path) -> None:
     over = {"a": nbt.litematic_region(one), "b": nbt.litematic_region(Blueprint.of([[[-1, 1]]], ["stone"]), (1, 0, 0))}
     found = read_structure(nbt.put(tmp_path / "b", nbt.root(nbt.litematic(over)))).blueprint
     assert found.rows() == [[[1, 1, 1]]], "air of a region hides nothing, and equal blocks may meet"
-
-
-def test_of_several_palettes_the_first_is_taken(tmp_path: Path) -> None:
+    # Of several palettes the first is taken.
     build = Blueprint.of([[[1, -1]]], ["stone"])
     fields = nbt.structure(build)
     del fields["palette"]
@@ -181,15 +181,7 @@ def test_of_several_palettes_the_first_is_taken(tmp_path: Path) -> None:
     structure = read_structure(nbt.put(tmp_path / "a.nbt", nbt.root(fields)))
     assert same(structure.blueprint, build)
     assert structure.warnings == ("the first of 2 palettes is taken",)
-
-
-def test_cells_that_a_structure_leaves_out_are_air(tmp_path: Path) -> None:
-    fields = nbt.structure(Blueprint.of([[[1, 1]]], ["stone"]))
-    fields["blocks"] = nbt.listed([nbt.compound({"state": nbt.integer(1), "pos": nbt.place(1, 0, 0)})])
-    assert read_structure(nbt.put(tmp_path / "a.nbt", nbt.root(fields))).blueprint.rows() == [[[-1, 1]]]
-
-
-def test_facts_are_cut_and_printable(tmp_path: Path) -> None:
+    # Facts are cut and printable.
     said = nbt.compound({"Name": nbt.text("hut\n\x1b[31m" + "x" * 500), "Author": nbt.integer(7)})
     build = random_build(1)
     fields = nbt.litematic({"r": nbt.litematic_region(build)}, Metadata=said)
@@ -199,7 +191,7 @@ def test_facts_are_cut_and_printable(tmp_path: Path) -> None:
     assert (facts["Author"], facts["DataVersion"]) == (7, 2975)
 
 
-def test_the_game_finds_full_names_air_and_every_cell(tmp_path: Path) -> None:
+def test_what_is_written_is_whole_and_the_same_each_time(tmp_path: Path) -> None:
     build = Blueprint.of([[[1, -1], [2, 1]]], [STAIRS, "create:gear"])
     write_nbt(tmp_path / "a.nbt", build)
     data = gzip.decompress((tmp_path / "a.nbt").read_bytes())
@@ -221,10 +213,7 @@ def test_the_game_finds_full_names_air_and_every_cell(tmp_path: Path) -> None:
         for key in way:
             blocks = blocks[key]
         assert set(blocks["Palette"]) == {"minecraft:air", f"minecraft:{STAIRS}", "create:gear"}
-
-
-def test_schematics_hold_every_state(tmp_path: Path) -> None:
-    """A reader of schematics that lacks a state guesses it, and takes other blocks where the name is of old."""
+    # A reader of schematics that lacks a state guesses it, and takes other blocks where the name is of old.
     names = ["oak_stairs[facing=east]", "oak_fence", "grass_block", "grass", "stone", "lantern[hanging=true]"]
     write_schem(tmp_path / "a.schem", Blueprint.of([[[1, 2, 3, 4, 5, 6]]], names))
     tags = nbtlib.File.parse(io.BytesIO(gzip.decompress((tmp_path / "a.schem").read_bytes())))
@@ -236,6 +225,13 @@ def test_schematics_hold_every_state(tmp_path: Path) -> None:
         "minecraft:stone",
         "minecraft:lantern[hanging=true,waterlogged=false]",
     ]
+    # The same blueprint gives the same bytes.
+    build = random_build(3)
+    for number in (0, 1):
+        write_nbt(tmp_path / f"{number}.nbt", build)
+        write_schem(tmp_path / f"{number}.schem", build)
+    for suffix in ("nbt", "schem"):
+        assert (tmp_path / f"0.{suffix}").read_bytes() == (tmp_path / f"1.{suffix}").read_bytes()
 
 
 @pytest.mark.parametrize("tail", ["{SpawnData:{}}", "[]{Items:[{id:'a]b'}]}"])
@@ -276,24 +272,15 @@ def test_what_chests_hold_does_not_count_against_a_build(version: int, tmp_path:
         {"Schematic": library.Compound({**body, "Blocks": library.Compound(blocks)})} if version == 3 else body | blocks
     )
     nbtlib.File(whole).save(tmp_path / "a.schem")
-    few = Limits(most_tags=200)
+    few = NbtLimits(most_tags=200)
     found = read_structure(tmp_path / "a.schem", limits=few).blueprint
     assert found.named()[0, 0].tolist() == ["chest"] * 7 + ["glass"] + ["chest"] * 32
     with pytest.raises(
         DataError, match=r"BlockEntities.*more than the limit of 900 tags of what blocks .* hold; empty"
     ):
-        read_structure(tmp_path / "a.schem", limits=Limits(most_held_tags=900))
+        read_structure(tmp_path / "a.schem", limits=NbtLimits(most_held_tags=900))
     with pytest.raises(DataError, match=r"more than the limit of 5 tags; split the build$"):
-        read_structure(tmp_path / "a.schem", limits=Limits(most_tags=5))
-
-
-def test_the_same_blueprint_gives_the_same_bytes(tmp_path: Path) -> None:
-    build = random_build(3)
-    for number in (0, 1):
-        write_nbt(tmp_path / f"{number}.nbt", build)
-        write_schem(tmp_path / f"{number}.schem", build)
-    for suffix in ("nbt", "schem"):
-        assert (tmp_path / f"0.{suffix}").read_bytes() == (tmp_path / f"1.{suffix}").read_bytes()
+        read_structure(tmp_path / "a.schem", limits=NbtLimits(most_tags=5))
 
 
 @pytest.mark.parametrize(
@@ -307,18 +294,16 @@ def test_names_that_the_game_has_not_are_not_written(name: str, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_blueprints_that_no_file_holds_are_not_written(tmp_path: Path) -> None:
+def test_sizes_that_files_hold(tmp_path: Path) -> None:
     for shape in ((0, 1, 1), (1, 1, 65536)):
         with pytest.raises(UsageError, match="blocks a side"):
             write_schem(tmp_path / "a", Blueprint(np.full(shape, -1, np.int32), ()))
     with pytest.raises(UsageError, match="version 2 or 3, not 4"):
         write_schem(tmp_path / "a", random_build(1), version=4)  # type: ignore[arg-type]
-
-
-def test_wide_schematics_pass_the_sign_of_their_sizes(tmp_path: Path) -> None:
+    # Wide schematics pass the sign of their sizes.
     build = Blueprint(np.ones((1, 1, 40_000), np.int32), ("stone",))
     write_schem(tmp_path / "a.schem", build)
-    assert read_structure(tmp_path / "a.schem", limits=Limits(most_side=40_000)).blueprint == build
+    assert read_structure(tmp_path / "a.schem", limits=NbtLimits(most_side=40_000)).blueprint == build
 
 
 def test_without_nbtlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,33 +319,16 @@ def test_importing_the_readers_does_not_import_nbtlib() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("case", "expected"),
-    [
-        (
-            "old_names",
-            {
-                "minecraft:air",
-                "minecraft:short_grass",
-                "minecraft:dirt_path",
-                "minecraft:oak_sign[rotation=4,waterlogged=false]",
-                "minecraft:oak_wall_sign[facing=north,waterlogged=false]",
-            },
-        ),
-        (
-            "old_cauldron",
-            {
-                "minecraft:stone",
-                "minecraft:grass_block[snowy=false]",
-                "minecraft:short_grass",
-                "minecraft:water_cauldron[level=2]",
-            },
-        ),
-    ],
-)
-def test_names_of_older_versions_are_read_and_written_in_those_of_1_20_4(
-    case: str, expected: set[str], tmp_path: Path
-) -> None:
+NEW_NAMES = {
+    "old_names": "air short_grass dirt_path oak_sign[rotation=4,waterlogged=false] "
+    "oak_wall_sign[facing=north,waterlogged=false]",
+    "old_cauldron": "stone grass_block[snowy=false] short_grass water_cauldron[level=2]",
+}
+
+
+@pytest.mark.parametrize("case", NEW_NAMES)
+def test_names_of_older_versions_are_read_and_written_in_those_of_1_20_4(case: str, tmp_path: Path) -> None:
+    expected = {f"minecraft:{name}" for name in NEW_NAMES[case].split()}
     build = read_structure(Path(__file__).parents[2] / "cases" / f"{case}.schem").blueprint
     assert {f"minecraft:{name}" for name in build.materials} == expected - {"minecraft:air"}
     for write, name in ((write_nbt, "a.nbt"), (write_schem, "a.schem")):

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from support import nbt_bytes as nbt
 from worldgauge.core.errors import DataError
 from worldgauge.worlds.blocks.blueprint import Blueprint
-from worldgauge.worlds.blocks.structure_files import Limits, Structure, read_region_box, read_structure
+from worldgauge.worlds.blocks.structure_files import NbtLimits, Structure, read_region_box, read_structure
 
 BUILD = Blueprint.of([[[1, 2, -1], [3, -1, 1]], [[-1, 2, 2], [1, 1, 3]]], ["stone", "oak_slab[type=top]", "jigsaw"])
 REGION = nbt.litematic_region(BUILD)
 
 
-def refused(path: Path, limits: Limits | None = None) -> str:
+def refused(path: Path, limits: NbtLimits | None = None) -> str:
     """The one line that a file is refused with."""
     with pytest.raises(DataError) as caught:
         read_structure(path, limits=limits)
@@ -34,6 +34,17 @@ def refused(path: Path, limits: Limits | None = None) -> str:
     return message.removeprefix(str(path))
 
 
+def palette(**fields: Any) -> dict[str, Any]:
+    """A palette of four entries of these fields."""
+    return {"palette": nbt.listed([nbt.compound(fields)] * 4)}
+
+
+def cells(**fields: Any) -> dict[str, Any]:
+    """A structure's only cell."""
+    return {"blocks": nbt.listed([nbt.compound({"state": nbt.integer(0), **fields})])}
+
+
+NO_STATE = nbt.compound({"final_state": nbt.text("stone[")})
 BAD_STRUCTURES: dict[str, tuple[dict[str, Any], str]] = {
     "no size": ({"size": nbt.integer(4)}, "field 'size' is 4, not three whole numbers"),
     "two sides": ({"size": nbt.listed([nbt.integer(1)] * 2)}, "field 'size' is a list of 2"),
@@ -46,13 +57,10 @@ BAD_STRUCTURES: dict[str, tuple[dict[str, Any], str]] = {
     "palette of numbers": ({"palette": nbt.integers([1])}, "field 'palette' is an array of 1, not a list of compounds"),
     "short palette": ({"palette": nbt.listed([nbt.entry("air")])}, ".state' is 3, not a whole number from 0 to 0"),
     "no palette": ({"palette": nbt.listed([])}, "not a whole number from 0 to -1"),
-    "nameless": ({"palette": nbt.listed([nbt.compound({})] * 4)}, "field 'palette[0].Name' is missing"),
-    "name of numbers": (
-        {"palette": nbt.listed([nbt.compound({"Name": nbt.integer(1)})] * 4)},
-        "'palette[0].Name' is 1, not a text",
-    ),
+    "nameless": (palette(), "field 'palette[0].Name' is missing"),
+    "name of numbers": (palette(Name=nbt.integer(1)), "'palette[0].Name' is 1, not a text"),
     "name of no block": (
-        {"palette": nbt.listed([nbt.compound({"Name": nbt.text("stone\n/op me")})] * 4)},
+        palette(Name=nbt.text("stone\n/op me")),
         "field 'palette[0].Name' 'stone?/op me' has letters that no block's name has",
     ),
     "state of no block": (
@@ -60,11 +68,7 @@ BAD_STRUCTURES: dict[str, tuple[dict[str, Any], str]] = {
         "field 'palette[1].Name' state 'a=b ]x' has letters that no block's state has",
     ),
     "states in a list": (
-        {
-            "palette": nbt.listed(
-                [nbt.compound({"Name": nbt.text("a"), "Properties": nbt.compound({"k": nbt.integers([1])})})] * 4
-            )
-        },
+        palette(Name=nbt.text("a"), Properties=nbt.compound({"k": nbt.integers([1])})),
         "field 'palette[0].Properties.k' is an array of 1, not a text",
     ),
     "blocks of numbers": ({"blocks": nbt.listed([nbt.integer(1)])}, "'blocks' is a list of 1, not a list of compounds"),
@@ -72,21 +76,9 @@ BAD_STRUCTURES: dict[str, tuple[dict[str, Any], str]] = {
         {"blocks": nbt.listed([nbt.compound({"state": nbt.integer(0), "pos": nbt.place(1, 1, 1)})] * 2)},
         "field 'blocks[1].pos' is (1, 1, 1), which an earlier block has",
     ),
-    "no place": ({"blocks": nbt.listed([nbt.compound({"state": nbt.integer(0)})])}, "'blocks[0].pos' is missing"),
+    "no place": (cells(), "'blocks[0].pos' is missing"),
     "final state of no block": (
-        {
-            "blocks": nbt.listed(
-                [
-                    nbt.compound(
-                        {
-                            "state": nbt.integer(0),
-                            "pos": nbt.place(0, 0, 0),
-                            "nbt": nbt.compound({"final_state": nbt.text("stone[")}),
-                        }
-                    )
-                ]
-            )
-        },
+        cells(pos=nbt.place(0, 0, 0), nbt=NO_STATE),
         "field 'blocks[0].nbt.final_state' has no closing bracket",
     ),
 }
@@ -176,13 +168,12 @@ def test_regions_that_contradict_themselves(name: str, tmp_path: Path) -> None:
     assert expected in refused(nbt.put(tmp_path / "a.litematic", nbt.root(nbt.litematic({"r": REGION | fields}))))
 
 
-def test_several_palettes_of_another_kind(tmp_path: Path) -> None:
+def test_palettes_and_regions_that_contradict_each_other(tmp_path: Path) -> None:
     for palettes in (nbt.listed([nbt.entry("air")]), nbt.listed([]), nbt.integer(1)):
         fields = {key: tag for key, tag in nbt.structure(BUILD).items() if key != "palette"} | {"palettes": palettes}
         assert "field 'palettes' is not a list of palettes" in refused(nbt.put(tmp_path / "a", nbt.root(fields)))
 
-
-def test_regions_that_contradict_each_other(tmp_path: Path) -> None:
+    # Regions that contradict each other.
     def of(**regions: Any) -> Path:
         return nbt.put(tmp_path / "a.litematic", nbt.root(nbt.litematic(regions)))
 
@@ -193,7 +184,7 @@ def test_regions_that_contradict_each_other(tmp_path: Path) -> None:
     assert "field 'Regions' gives a box of 10003 x 2 x 2 blocks, past the limits" in refused(of(a=REGION, b=far))
     assert "e.Size' gives a box of 3 x 0 x 2 blocks" in refused(of(**{"\n" + "e" * 60_000: REGION | NO_SIDE}))
     assert "field 'Regions' have more than the limit of 23 cells" in refused(
-        of(a=REGION, b=REGION), Limits(most_cells=23)
+        of(a=REGION, b=REGION), NbtLimits(most_cells=23)
     )
 
 
@@ -222,10 +213,15 @@ def test_a_file_cut_anywhere_is_refused(packing: Callable[[bytes], bytes], tmp_p
         refused(nbt.put(tmp_path / "a.schem", whole[:size], bytes))
 
 
-def test_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_damaged_or_large(tmp_path: Path) -> None:
     whole = bytearray(gzip.compress(nbt.root(nbt.schematic(BUILD))))
     whole[-6] ^= 1
     assert "damaged" in refused(nbt.put(tmp_path / "a.schem", bytes(whole), bytes))
+    # Large files are not read.
+    path = nbt.put(tmp_path / "a.schem", nbt.root(nbt.schematic(BUILD)))
+    assert "larger than the limit of 60 bytes" in refused(path, NbtLimits(most_file_bytes=60))
+    path = nbt.put(path, nbt.root(nbt.schematic(BUILD)), bytes)
+    assert "larger than the limit of 60 bytes" in refused(path, NbtLimits(most_nbt_bytes=60))
 
 
 NESTED_LISTS = b"\x0a\x00\x00\x09\x00\x01a" + b"\x09\x00\x00\x00\x01" * 5000
@@ -263,7 +259,7 @@ BOMBS = {
 def test_nbt_that_asks_for_too_much(name: str, tmp_path: Path) -> None:
     data, expected = BOMBS[name]
     start = time.perf_counter()
-    assert expected in refused(nbt.put(tmp_path / "a.nbt", data), Limits(most_tags=90))
+    assert expected in refused(nbt.put(tmp_path / "a.nbt", data), NbtLimits(most_tags=90))
     assert time.perf_counter() - start < 1
 
 
@@ -276,17 +272,10 @@ def test_a_bomb_is_stopped_at_the_limit(tmp_path: Path) -> None:
             file.write(pack.compress(bytes(1 << 22)))
         file.write(pack.flush())
     tracemalloc.start()
-    assert "unpacks to more than the limit of 8388608 bytes" in refused(path, Limits(most_nbt_bytes=1 << 23))
+    assert "unpacks to more than the limit of 8388608 bytes" in refused(path, NbtLimits(most_nbt_bytes=1 << 23))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 24 << 20
-
-
-def test_large_files_are_not_read(tmp_path: Path) -> None:
-    path = nbt.put(tmp_path / "a.schem", nbt.root(nbt.schematic(BUILD)))
-    assert "larger than the limit of 60 bytes" in refused(path, Limits(most_file_bytes=60))
-    path = nbt.put(path, nbt.root(nbt.schematic(BUILD)), bytes)
-    assert "larger than the limit of 60 bytes" in refused(path, Limits(most_nbt_bytes=60))
 
 
 FORMS = {
@@ -340,7 +329,7 @@ def test_mutated_files_are_read_or_refused_in_one_line(form: str, data: st.DataO
             structure = read_structure(path)
             assert isinstance(structure, Structure)
             build = structure.blueprint
-        assert build.cells.size <= Limits().most_cells
+        assert build.cells.size <= NbtLimits().most_cells
         assert np.isin(build.cells, [-1, *range(1, len(build.materials) + 1)]).all()
     except DataError as error:
         message = str(error)

@@ -44,26 +44,17 @@ def sides_seen(image: np.ndarray) -> set[str]:
     return {side for side, seen in tests.items() if seen.mean() > 1e-3}
 
 
-@pytest.mark.parametrize(
-    ("azimuth_deg", "seen"),
-    [
-        (0.0, {"south"}),
-        (90.0, {"east"}),
-        (180.0, {"north"}),
-        (270.0, {"west"}),
-        (45.0, {"south", "east"}),
-        (135.0, {"east", "north"}),
-        (225.0, {"north", "west"}),
-        (315.0, {"west", "south"}),
-        (-45.0, {"west", "south"}),
-    ],
-)
-def test_the_azimuth_says_where_the_camera_stands(azimuth_deg, seen):
+AROUND = "0:south 45:south,east 90:east 135:east,north 180:north 225:north,west 270:west 315:west,south -45:west,south"
+
+
+@pytest.mark.parametrize(("azimuth", "sides"), [pair.split(":") for pair in AROUND.split()])
+def test_the_azimuth_says_where_the_camera_stands(azimuth, sides):
+    azimuth_deg, seen = float(azimuth), set(sides.split(","))
     assert sides_seen(picture(marked(), azimuth_deg=azimuth_deg, size_px=128)) == {*seen, "top"}
     assert sides_seen(picture(marked(), azimuth_deg=azimuth_deg, elevation_deg=0, size_px=128)) == seen
 
 
-def test_from_above_north_is_up():
+def test_north_is_up_and_pictures_are_squares():
     cells = np.full((1, 5, 5), -1)
     cells[0, 0, :], cells[0, :, 4] = 1, 2
     image = picture(Blueprint(cells, ("red_wool", "blue_wool")), azimuth_deg=0.0, elevation_deg=90.0, size_px=100)
@@ -71,6 +62,16 @@ def test_from_above_north_is_up():
     assert rows.max() < 40, "the northern row is at the top"
     rows, columns = np.nonzero((image[..., 2] > 120) & (image[..., 0] < 90))
     assert columns.min() > 60, "the eastern row is at the right"
+    # Pictures are squares of the size asked for.
+    image = picture(marked(), size_px=37)
+    assert (image.shape, image.dtype) == ((37, 37, 3), np.uint8)
+    assert (image[0] == BACKGROUND).all()
+    # Empty builds have empty pictures.
+    empty = Blueprint(np.full((1, 1, 1), -1), ())
+    assert (picture(empty, size_px=20) == BACKGROUND).all()
+    assert contact_sheet(empty, tile_px=64).shape == (168, 256, 3)
+    # Facts for records name renderer palette and version.
+    assert set(RENDERER) == {"renderer", "version", "palette"}
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 9, 2), (12, 2, 3), (4, 4, 4), (2, 30, 30)])
@@ -90,13 +91,7 @@ def test_the_whole_build_is_in_the_picture(shape):
             assert middle == pytest.approx([32, 32])
 
 
-def test_pictures_are_squares_of_the_size_asked_for():
-    image = picture(marked(), size_px=37)
-    assert (image.shape, image.dtype) == ((37, 37, 3), np.uint8)
-    assert (image[0] == BACKGROUND).all()
-
-
-def test_the_standard_rig_is_the_published_one_and_four_diagonals():
+def test_the_standard_rig_and_the_contact_sheet():
     build = Blueprint(np.ones((4, 6, 10), int), ("stone",))
     poses = standard_poses(build, top=True)
     assert list(poses) == [
@@ -122,6 +117,14 @@ def test_the_standard_rig_is_the_published_one_and_four_diagonals():
     assert sides_seen(views["south-west"]) == {"south", "west", "top"}
     assert sides_seen(views["top"]) == {"top"}
     assert "top" not in standard_views(marked(), size_px=16)
+    # The contact sheet has eight labelled tiles.
+    sheet = contact_sheet(marked(), tile_px=96)
+    assert (sheet.shape, sheet.dtype) == ((2 * (96 + 20), 4 * 96, 3), np.uint8)
+    views = standard_views(marked(), size_px=96)
+    tile = sheet[20:116, 96 : 2 * 96 - 1]
+    assert (tile == views["north"][:, :-1]).all()
+    labels = sheet[:20].astype(int)
+    assert all((labels[:, n * 96 : (n + 1) * 96] > 150).any() for n in range(4))
 
 
 @pytest.mark.parametrize(
@@ -143,28 +146,10 @@ def test_every_standard_view_shows_the_whole_build(shape):
         assert (view != BACKGROUND).any(), name
 
 
-def test_the_contact_sheet_has_eight_labelled_tiles():
-    sheet = contact_sheet(marked(), tile_px=96)
-    assert (sheet.shape, sheet.dtype) == ((2 * (96 + 20), 4 * 96, 3), np.uint8)
-    views = standard_views(marked(), size_px=96)
-    tile = sheet[20:116, 96 : 2 * 96 - 1]
-    assert (tile == views["north"][:, :-1]).all()
-    labels = sheet[:20].astype(int)
-    assert all((labels[:, n * 96 : (n + 1) * 96] > 150).any() for n in range(4))
-
-
 def test_flags_name_what_pictures_cannot_show():
     cells = np.array([[[1, 2, 3, 4, 5, 6, -1]]])
-    names = (
-        "oak_stairs",
-        "birch_stairs[facing=east]",
-        "magic_box",
-        "oak_log",
-        "stone",
-        "minecraft:oak_door[half=lower]",
-        "ladder",
-    )
-    build = Blueprint(cells, names)
+    names = "oak_stairs birch_stairs[facing=east] magic_box oak_log stone minecraft:oak_door[half=lower] ladder"
+    build = Blueprint(cells, tuple(names.split()))
     assert flags_of(build) == {
         "unknown_names": ["magic_box"],
         "states_missing": ["minecraft:oak_door[half=lower]", "oak_stairs"],
@@ -176,12 +161,6 @@ def test_flags_name_what_pictures_cannot_show():
     assert flag_lines(marked()) == ()
     many = Blueprint(np.arange(1, 31).reshape(1, 1, -1), tuple(f"x{n}" for n in range(30)))
     assert flag_lines(many)[0].endswith("and 18 more")
-
-
-def test_empty_builds_have_empty_pictures():
-    empty = Blueprint(np.full((1, 1, 1), -1), ())
-    assert (picture(empty, size_px=20) == BACKGROUND).all()
-    assert contact_sheet(empty, tile_px=64).shape == (168, 256, 3)
 
 
 def test_the_same_bytes_in_another_process():
@@ -198,7 +177,3 @@ print(hashlib.sha256(picture(build, size_px=80).tobytes()).hexdigest())
     said = {subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout for env in environments}
     here = picture(Blueprint(np.arange(60).reshape(3, 4, 5) % 4 + 1, names), size_px=80)
     assert said == {hashlib.sha256(here.tobytes()).hexdigest() + "\n"}
-
-
-def test_facts_for_records_name_renderer_palette_and_version():
-    assert set(RENDERER) == {"renderer", "version", "palette"}

@@ -16,8 +16,8 @@ from worldgauge.core.geometry import Camera, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds.gpu.scenes import ScanBatch
 from worldgauge.worlds.scan import Scan, sources
 from worldgauge.worlds.scan.camera import render
-from worldgauge.worlds.scan.clusters import Scene, scene_of
-from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Material, Mesh
+from worldgauge.worlds.scan.clusters import ScanScene, scene_of
+from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, ScanMaterial, ScanMesh
 
 pytest.importorskip("warp")
 
@@ -27,18 +27,18 @@ ROOM = np.array([4.0, 3.0, 2.5])
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["colours of corners", "textures alone"])
-def scene(request: pytest.FixtureRequest) -> Scene:
+def scene(request: pytest.FixtureRequest) -> ScanScene:
     """3,000 triangles, in a room's space, of all kinds of materials: holes, both sides, tints, wraps, odd sizes."""
     rng, count = np.random.default_rng(1), 3000
     pages = tuple(rng.integers(0, 256, (*size, 4), np.uint8) for size in ((64, 64), (37, 90), (128, 16)))
     wraps = ((REPEAT, REPEAT), (CLAMP, MIRROR), (MIRROR, CLAMP))
     kinds = product(range(-1, 3), (False, True), wraps, (0.0, 0.5), (False, True))
     materials = tuple(
-        Material(page, wrap, (*rng.uniform(0.3, 1, 3).tolist(), 1.0), two_sided, cutoff, nearest)
+        ScanMaterial(page, wrap, (*rng.uniform(0.3, 1, 3).tolist(), 1.0), two_sided, cutoff, nearest)
         for page, two_sided, wrap, cutoff, nearest in kinds
     )
     corners = rng.uniform(0, ROOM, (count, 1, 3)) + rng.normal(0, 0.15, (count, 3, 3))
-    mesh = Mesh(
+    mesh = ScanMesh(
         corners.reshape(-1, 3),
         np.arange(3 * count, dtype=np.int32).reshape(-1, 3),
         rng.uniform(-2, 3, (3 * count, 2)),
@@ -60,7 +60,7 @@ def some_poses(count: int) -> NDArray[np.float64]:
 
 @DEVICES
 @CAMERAS
-def test_a_batch_meets_what_the_cpu_meets(scene: Scene, camera: Camera | Panorama, device: str) -> None:
+def test_a_batch_meets_what_the_cpu_meets(scene: ScanScene, camera: Camera | Panorama, device: str) -> None:
     poses = some_poses(20)
     got = ScanBatch(scene, device).views(poses, camera, position=True)
     assert_alike(got, [render(scene, pose, camera, position=True) for pose in poses], instances=150)
@@ -87,7 +87,7 @@ def test_names_of_a_second_mesh_are_drawn_by_the_processor(tmp_path: Path, monke
         scan.views(poses, CAMERA, device="cpu", out="torch")
 
 
-def test_textures_beyond_what_warp_can_count_are_refused(scene: Scene) -> None:
+def test_textures_beyond_what_warp_can_count_are_refused(scene: ScanScene) -> None:
     many = np.lib.stride_tricks.as_strided(scene.texels, shape=(2**31,), strides=(0,))
     with pytest.raises(UsageError, match=r"textures of 2147483648 texels are too large for a GPU"):
         ScanBatch(scene._replace(texels=many), "cpu")

@@ -64,7 +64,7 @@ def test_depth_and_instance_are_those_of_plain_arithmetic(air: tuple[float, floa
             assert np.isnan(view.position[~seen]).all()
 
 
-def test_a_wall_ahead_has_one_depth_and_the_camera_sees_out_of_a_box_it_is_in() -> None:
+def test_walls_ahead_and_panoramas() -> None:
     boxes = Boxes.of([Box((5, -9, -9), (6, 9, 9), 1, 3, PLAIN), Box((-1, -1, -1), (1, 1, 1), 2, 4, PLAIN)], 0)
     view = render(BoxScene.of(boxes), pose_from_yaw_pitch((0, 0, 0), 0.0), SMALL)
     np.testing.assert_allclose(view.depth, 5.0, atol=1e-6)
@@ -72,9 +72,7 @@ def test_a_wall_ahead_has_one_depth_and_the_camera_sees_out_of_a_box_it_is_in() 
     nothing = render(BoxScene.of(boxes), pose_from_yaw_pitch((0, 0, 0), np.pi), SMALL)
     assert np.isinf(nothing.depth).all()
     assert not nothing.rgb.any()
-
-
-def test_panorama_and_perspective_agree() -> None:
+    # Panorama and perspective agree.
     scene = BoxScene.of(scattered(3, 10), (0.0, 3.0))
     pose = pose_from_yaw_pitch((1.0, 3.0, 1.4), 0.0)
     flat = render(scene, pose, Camera.from_vertical_fov(90, 60, 50))
@@ -111,22 +109,18 @@ def test_every_pattern_varies_on_every_face_and_no_two_faces_are_alike() -> None
             assert not np.array_equal(seen[one], seen[other])
 
 
-def test_the_texture_moves_with_its_box() -> None:
+def test_textures_follow_their_box_and_its_bytes() -> None:
     boxes = Boxes.of([Box((4, -1, -1), (5, 1, 1), 1, 1, Paint("posters", (128, 126, 122)))], 2)
     camera = Camera.from_vertical_fov(40, 40, 20)
     here = render(BoxScene.of(boxes), pose_from_yaw_pitch((0, 0, 0), 0.0), camera)
     there = render(BoxScene.of(boxes.moved(0, (1.5, 2.5, 0.0))), pose_from_yaw_pitch((1.5, 2.5, 0), 0.0), camera)
     np.testing.assert_allclose(here.rgb.astype(int), there.rgb, atol=1)
-
-
-def test_same_boxes_same_bytes() -> None:
+    # Same boxes same bytes.
     pose = pose_from_yaw_pitch((3.0, 3.0, 1.4), 0.8)
     one, two = (render(BoxScene.of(scattered(1), (0.0, 3.0)), pose, SMALL) for _ in range(2))
     assert one.rgb.tobytes() == two.rgb.tobytes()
     assert scattered(1).digest() == scattered(1).digest() != scattered(2).digest()
-
-
-def test_bad_boxes_and_poses_are_refused() -> None:
+    # Bad boxes and poses are refused.
     with pytest.raises(WorldError, match="box 1"):
         Boxes.of([Box((0, 0, 0), (1, 1, 1), 1, 0, PLAIN), Box((0, 0, 0), (1, 0, 1), 1, 0, PLAIN)], 0)
     with pytest.raises(ShapeError, match="pose"):

@@ -1,8 +1,6 @@
 """The gymnasium environment of homes: its contract, its sensors and its starts."""
 
 import math
-import subprocess
-import sys
 
 import gymnasium
 import numpy as np
@@ -28,26 +26,21 @@ def env(home: Home) -> HomeEnv:
     return HomeEnv(home=home, width=48, height=40, sensors=SENSORS, panorama=(64, 36), render_mode="rgb_array")
 
 
-def test_it_keeps_gymnasiums_contract(home: Home) -> None:
+def test_it_keeps_gymnasiums_contract_and_starts_where_rooms_can_be_reached(home: Home) -> None:
     for sensors in ((), SENSORS):
         made = gymnasium.make(
             ENV_ID, home=home, width=48, height=40, sensors=sensors, panorama=(64, 36), render_mode="rgb_array"
         )
         check_env(made.unwrapped)
-
-
-MADE_BY_NAME = """
-import gymnasium
-env = gymnasium.make("worldgauge.worlds.indoor.env:worldgauge/Home-v0", seed=3, width=32, height=32)
-observation, info = env.reset(seed=0)
-assert observation["rgb"].shape == (32, 32, 3), observation["rgb"].shape
-assert env.unwrapped.home.seed == 3
-"""
-
-
-def test_the_long_form_of_the_id_needs_no_import() -> None:
-    done = subprocess.run([sys.executable, "-c", MADE_BY_NAME], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    # Same seed same start and every start leads to every room.
+    geodesic = Geodesic(home.floor)
+    env = HomeEnv(home=home, width=16, height=16)
+    starts = [env.reset(seed=seed)[1] for seed in range(20)]
+    again = HomeEnv(home=home, width=16, height=16).reset(seed=3)[1]
+    np.testing.assert_array_equal(again["pose"], starts[3]["pose"])
+    assert len({tuple(start["position"]) for start in starts}) == 20
+    for start in starts:
+        assert geodesic.main[tuple(home.floor.cells_of(start["position"]))]
 
 
 def test_actions_are_the_primitives_and_only_stop_ends_it(env: HomeEnv, home: Home) -> None:
@@ -66,7 +59,7 @@ def test_actions_are_the_primitives_and_only_stop_ends_it(env: HomeEnv, home: Ho
     assert env.stance == before
 
 
-def test_sensors_are_those_of_the_home(env: HomeEnv, home: Home) -> None:
+def test_sensors_and_options(env: HomeEnv, home: Home) -> None:
     seen, info = env.reset(seed=2)
     assert set(seen) == {"rgb", *SENSORS}
     view = home.view(info["pose"], env.camera)
@@ -77,20 +70,7 @@ def test_sensors_are_those_of_the_home(env: HomeEnv, home: Home) -> None:
     np.testing.assert_array_equal(env.render(), view.rgb)
     assert env.camera.hfov_deg == pytest.approx(90)
     assert list(HomeEnv(home=home, width=32, height=32).reset(seed=2)[0]) == ["rgb"]
-
-
-def test_same_seed_same_start_and_every_start_leads_to_every_room(home: Home) -> None:
-    geodesic = Geodesic(home.floor)
-    env = HomeEnv(home=home, width=16, height=16)
-    starts = [env.reset(seed=seed)[1] for seed in range(20)]
-    again = HomeEnv(home=home, width=16, height=16).reset(seed=3)[1]
-    np.testing.assert_array_equal(again["pose"], starts[3]["pose"])
-    assert len({tuple(start["position"]) for start in starts}) == 20
-    for start in starts:
-        assert geodesic.main[tuple(home.floor.cells_of(start["position"]))]
-
-
-def test_options_put_the_walker_anywhere_it_fits(env: HomeEnv, home: Home) -> None:
+    # Options put the walker anywhere it fits.
     place = Geodesic(home.floor).random_point(np.random.default_rng(8))
     info = env.reset(options={"position": place, "yaw": math.pi / 2})[1]
     assert env.stance == Stance(float(place[0]), float(place[1]), math.pi / 2)

@@ -68,7 +68,7 @@ def test_position_lies_in_the_box_of_the_object_it_belongs_to(seed: int) -> None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_panorama_shows_what_its_views_show(seed: int) -> None:
+def test_panoramas_show_what_views_show_and_roll_by_whole_pixels(seed: int) -> None:
     """Each pixel of a panorama against the pixel of a view that its ray meets; edges aside, where a ray may slip by."""
     world, flat = home(seed), Camera.from_horizontal_fov(384, 384, 90)
     rays = PANORAMA.rays()
@@ -87,10 +87,7 @@ def test_a_panorama_shows_what_its_views_show(seed: int) -> None:
         held = (depth >= by.min(0) - 1e-4) & (depth <= by.max(0) + 1e-4)
         assert held[even].mean() > 0.99
         assert np.abs(around.rgb[inside].astype(int) - view.rgb[v, u])[even].mean() < 8
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_turn_rolls_the_panorama_by_whole_pixels(seed: int) -> None:
+    # A turn rolls the panorama by whole pixels.
     world = home(seed)
     shift = PANORAMA.width // round(360 / TURN_DEG)
     for pose in poses(seed, 2):

@@ -1,16 +1,17 @@
 """Homes: all can be walked through, nothing floats or intersects, and every object is where it is said to be."""
 
+import itertools
 from functools import cache
 
 import cv2
 import numpy as np
 import pytest
 
-from worldgauge.core.errors import WorldError
+from worldgauge.core.errors import UnknownNameError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, Panorama, invert, pose_from_yaw_pitch
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.homes import LABELS, SPLITS, scene_seed
+from worldgauge.worlds.indoor.homes import LABELS, SPLIT_SIZE, SPLITS, scene_name, scene_seed, world_of
 from worldgauge.worlds.indoor.plan import HEIGHT_M
 from worldgauge.worlds.walking.geodesic import Geodesic
 
@@ -62,7 +63,7 @@ def test_every_room_of_many_homes_can_be_reached_none_lacks_a_label_and_no_two_a
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_home_has_every_label_and_the_rooms_of_a_home(seed: int) -> None:
+def test_a_home_is_whole_and_nothing_intersects_or_floats(seed: int) -> None:
     world = home(seed)
     assert {thing.category for thing in world.objects} >= set(LABELS)
     assert len(LABELS) == 27
@@ -71,10 +72,7 @@ def test_a_home_has_every_label_and_the_rooms_of_a_home(seed: int) -> None:
     assert {"corridor", "living room", "kitchen", "bedroom", "bathroom"} <= set(kinds)
     assert {thing.room for thing in world.objects} == set(kinds)
     assert all(thing.colour for thing in world.objects)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_nothing_intersects_and_nothing_leaves_the_building(seed: int) -> None:
+    # Nothing intersects and nothing leaves the building.
     boxes = home(seed).plan.boxes
     bounds, things = boxes.bounds, boxes.instance
     # Cushions are set against backs with a hair's breadth; a millimetre is no intersection.
@@ -87,11 +85,7 @@ def test_nothing_intersects_and_nothing_leaves_the_building(seed: int) -> None:
     shell = things == 0
     assert (bounds[:, :3] >= bounds[shell, :3].min(0)).all()
     assert (bounds[:, 3:] <= bounds[shell, 3:].max(0)).all()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_nothing_floats(seed: int) -> None:
-    """Every box touches, through others, the floor, a wall or the ceiling."""
+    # Every box touches, through others, the floor, a wall or the ceiling.
     boxes = home(seed).plan.boxes
     bounds = boxes.bounds
     near = (bounds[:, None, :3] <= bounds[None, :, 3:] + 6e-3) & (bounds[None, :, :3] <= bounds[:, None, 3:] + 6e-3)
@@ -103,13 +97,21 @@ def test_nothing_floats(seed: int) -> None:
     assert not {named[int(n)] for n in boxes.instance[~held]}
 
 
-def test_the_same_seed_gives_the_same_bytes() -> None:
+def test_seeds_give_bytes_textures_and_colours() -> None:
     one, two = Home(3), home(3)
     assert one.facts == two.facts != home(2).facts
     assert one.objects == two.objects
     pose = pose_from_yaw_pitch((*one.plan.rooms[1].low, 1.0), 0.8)
     assert one.view(pose, CAMERA).rgb.tobytes() == two.view(pose, CAMERA).rgb.tobytes()
     assert open_world(one.facts).facts == one.facts
+    # No two faces share a texture and colours change with the seed.
+    seeds = home(1).plan.boxes.face_seeds
+    assert len(np.unique(seeds)) == seeds.size
+    sofas = {next(t.colour for t in home(seed).objects if t.category == "sofa") for seed in range(8)}
+    assert len(sofas) > 2
+    # A negative seed is refused.
+    with pytest.raises(WorldError, match="seed"):
+        Home(-1)
 
 
 @pytest.mark.parametrize("seed", [0, 5])
@@ -165,7 +167,7 @@ def test_free_floor_is_free(seed: int) -> None:
     assert not inside.all(-1).any()
 
 
-def test_rooms_are_closed() -> None:
+def test_rooms_are_closed_and_doorways_wide() -> None:
     """No ray from inside leaves the building."""
     world = home(2)
     for room in world.plan.rooms:
@@ -173,22 +175,13 @@ def test_rooms_are_closed() -> None:
         view = world.view(pose_from_yaw_pitch((*middle, 1.9), 0.0), Panorama(128, 64))
         assert np.isfinite(view.depth).all()
         assert view.category.min() > 0
-
-
-def test_doorways_are_wide_and_high_enough() -> None:
+    # Doorways are wide and high enough.
     for seed in range(8):
         for room in home(seed).plan.rooms:
             assert room.openings
             for opening in room.openings:
                 assert opening.stop - opening.start >= 0.8
                 assert 2.0 <= opening.top < HEIGHT_M
-
-
-def test_no_two_faces_share_a_texture_and_colours_change_with_the_seed() -> None:
-    seeds = home(1).plan.boxes.face_seeds
-    assert len(np.unique(seeds)) == seeds.size
-    sofas = {next(t.colour for t in home(seed).objects if t.category == "sofa") for seed in range(8)}
-    assert len(sofas) > 2
 
 
 def test_the_view_from_above_has_no_ceiling() -> None:
@@ -201,6 +194,32 @@ def test_the_view_from_above_has_no_ceiling() -> None:
     assert (above.category == world.categories.index("floor")).sum() > 200
 
 
-def test_a_negative_seed_is_refused() -> None:
-    with pytest.raises(WorldError, match="seed"):
-        Home(-1)
+def test_names_lead_to_homes_of_one_split() -> None:
+    ranges = [(scene_seed(split, 0), scene_seed(split, SPLIT_SIZE - 1)) for split in SPLITS]
+    assert all(last - first == SPLIT_SIZE - 1 for first, last in ranges)
+    for (_, last), (first, _) in itertools.pairwise(ranges):
+        assert last < first
+    assert ranges[0][0] > 100_000, "seeds used elsewhere are small"
+    # Names lead to their homes.
+    assert scene_name("test", 7) == "home-test-0007"
+    rng = np.random.default_rng(0)
+    for split in SPLITS:
+        for number in (0, 9999, 10_000, SPLIT_SIZE - 1, *rng.integers(SPLIT_SIZE, size=20).tolist()):
+            facts = world_of(scene_name(split, number))
+            assert (facts.name, facts.params, facts.digest) == ("indoor", {"seed": scene_seed(split, number)}, None)
+    assert open_world(world_of("home-val-0003")).facts.params == {"seed": scene_seed("val", 3)}
+    # Other splits and numbers are refused.
+    with pytest.raises(UnknownNameError, match="Did you mean 'train'"):
+        scene_seed("trian", 0)
+    for number in (-1, SPLIT_SIZE):
+        with pytest.raises(UsageError, match="has homes 0 to"):
+            scene_name("val", number)
+
+
+OTHER_NAMES = "home-test-7 home-test-00007 home-tests-0007 ../home-test-0007 home-test-٠٠٠٧"
+
+
+@pytest.mark.parametrize("name", ["", "home-test-0007\n", *OTHER_NAMES.split()])
+def test_other_names_are_no_homes(name: str) -> None:
+    with pytest.raises(UsageError, match="no home is called"):
+        world_of(name)

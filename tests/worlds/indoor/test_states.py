@@ -38,7 +38,7 @@ def look(world: Home, thing: HomeObject) -> tuple[np.ndarray, np.ndarray] | None
     return best if best is not None and best[1].sum() > 30 else None
 
 
-def test_every_state_is_one_of_its_name_and_all_of_them_occur() -> None:
+def test_things_have_states_and_functions() -> None:
     found = defaultdict(set)
     for seed in HOMES:
         for thing in home(seed).objects:
@@ -46,6 +46,14 @@ def test_every_state_is_one_of_its_name_and_all_of_them_occur() -> None:
                 found[thing.name].add(thing.state)
             assert (thing.state != "") == (thing.name in STATES), thing
     assert {name: set(states) for name, states in STATES.items()} == dict(found)
+    # Things have functions.
+    for seed in HOMES:
+        for thing in home(seed).objects:
+            assert thing.function.startswith("to ") or thing.category in ("picture", "plant"), thing
+    assert function_of("seating", "armchair") == function_of("sofa", "sofa") == "to sit on"
+    assert function_of("appliances", "fridge") != function_of("appliances", "oven")
+    assert not function_of("picture", "picture")
+    assert {"floor", "wall", "ceiling"} < set(CATEGORIES)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +92,7 @@ def test_fire_and_water_are_there_in_one_state_only(
     assert min(share[state]) > max(least, 3 * max(share[other]))
 
 
-def test_drawn_curtains_hide_their_window_and_open_ones_do_not() -> None:
+def test_curtains_and_doors() -> None:
     seen = defaultdict(list)
     for seed in HOMES:
         things = home(seed).objects
@@ -94,9 +102,7 @@ def test_drawn_curtains_hide_their_window_and_open_ones_do_not() -> None:
                 seen[curtain.state].append(0 if shot is None else int(shot[1].sum()))
     assert max(seen["drawn"]) < 100
     assert min(seen["open"]) > 300
-
-
-def test_doors_are_shut_in_their_doorways_and_stand_open_beside_them() -> None:
+    # Doors are shut in their doorways and stand open beside them.
     states = []
     for seed in HOMES:
         world = home(seed)
@@ -110,16 +116,6 @@ def test_doors_are_shut_in_their_doorways_and_stand_open_beside_them() -> None:
         shut = sum(opening.shut and opening.leaf for room in world.plan.rooms for opening in room.openings)
         assert [door.state for door in doors].count("closed") == shut + 1, "and the front door"
     assert 0 < sum(states) < len(states)
-
-
-def test_things_have_functions() -> None:
-    for seed in HOMES:
-        for thing in home(seed).objects:
-            assert thing.function.startswith("to ") or thing.category in ("picture", "plant"), thing
-    assert function_of("seating", "armchair") == function_of("sofa", "sofa") == "to sit on"
-    assert function_of("appliances", "fridge") != function_of("appliances", "oven")
-    assert not function_of("picture", "picture")
-    assert {"floor", "wall", "ceiling"} < set(CATEGORIES)
 
 
 def test_room_at_is_the_room_around_a_place_and_the_nearest_elsewhere() -> None:

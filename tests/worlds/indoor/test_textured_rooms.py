@@ -13,21 +13,36 @@ from worldgauge.worlds.indoor.textured_rooms import (
     ROOM_CAMERA,
     ROOM_M,
     WALKS,
-    Room,
+    TexturedRoom,
     room_clip,
     room_walk,
     with_noise,
 )
 
 
-def test_the_camera_sees_eighty_degrees() -> None:
+def test_camera_noise_and_unknown_names() -> None:
     assert (ROOM_CAMERA.width, ROOM_CAMERA.height) == (640, 360)
     assert np.degrees(2 * np.arctan(320 / ROOM_CAMERA.fx)) == pytest.approx(80)
     assert ROOM_CAMERA.fx == pytest.approx(ROOM_CAMERA.fy)
+    # Noise has the deviation asked for and follows its generator.
+    grey = np.full((2, 60, 80, 3), 128, np.uint8)
+    one, two = (with_noise(grey, 2.5, np.random.default_rng(3)) for _ in range(2))
+    assert np.array_equal(one, two)
+    assert one.astype(float).std() == pytest.approx(2.52, abs=0.1)
+    assert with_noise(grey, 0, np.random.default_rng(3)) is grey
+    # Unknown names and seeds are refused.
+    for call in (
+        lambda: TexturedRoom("maze"),
+        lambda: room_walk("maze"),
+        lambda: room_clip("maze"),
+        lambda: TexturedRoom(seed=-1),
+    ):
+        with pytest.raises(WorldError):
+            call()
 
 
 @pytest.mark.parametrize("kind", WALKS)
-def test_walks_are_as_long_and_turn_as_far_as_they_say(kind: str) -> None:
+def test_walks_and_what_keeps_off_them(kind: str) -> None:
     walk = room_walk(kind, 97, seed=3)
     assert walk.poses.shape == (97, 4, 4)
     assert walk.fps == 12
@@ -44,12 +59,9 @@ def test_walks_are_as_long_and_turn_as_far_as_they_say(kind: str) -> None:
         assert (rotation_angle(walk.poses[0, :3, :3].T @ walk.poses[:, :3, :3]) == 0).all()
     else:
         assert 0.2 < np.degrees(pitch).std() < 0.9
-
-
-@pytest.mark.parametrize("kind", WALKS)
-def test_seven_boxes_keep_off_the_path_and_one_another(kind: str) -> None:
+    # Seven boxes keep off the path and one another.
     for seed in range(5):
-        room, walk = Room(kind, seed), room_walk(kind, 40, seed)
+        room, walk = TexturedRoom(kind, seed), room_walk(kind, 40, seed)
         held = room.boxes.bounds[room.boxes.category == room.categories.index("box")]
         assert len(held) == 7
         for x0, y0, z0, x1, y1, z1 in held:
@@ -64,23 +76,19 @@ def test_seven_boxes_keep_off_the_path_and_one_another(kind: str) -> None:
                 assert not ((one[:2] < other[3:5]) & (other[:2] < one[3:5])).all()
 
 
-def test_textures_are_unique_unless_repetition_is_asked_for() -> None:
-    room, repeated = Room("turn", 2), Room("turn", 2, repeat=True)
+def test_textures_contrast_and_detail() -> None:
+    room, repeated = TexturedRoom("turn", 2), TexturedRoom("turn", 2, repeat=True)
     assert len(np.unique(room.boxes.face_seeds)) == room.boxes.face_seeds.size
     assert len(np.unique(repeated.boxes.face_seeds)) == 3
     np.testing.assert_array_equal(room.boxes.bounds, repeated.boxes.bounds)
-
-
-def test_contrast_scales_what_is_seen() -> None:
+    # Contrast scales what is seen.
     pose = room_walk("curve").poses[0]
-    full, low = (Room("curve", 1, contrast=c).view(pose, ROOM_CAMERA).rgb.astype(float) for c in (1.0, 0.15))
+    full, low = (TexturedRoom("curve", 1, contrast=c).view(pose, ROOM_CAMERA).rgb.astype(float) for c in (1.0, 0.15))
     assert 0.08 < low.std() / full.std() < 0.5
     assert full.std() > 35
-
-
-def test_every_wall_is_closed_and_rich_in_detail() -> None:
+    # Every wall is closed and rich in detail.
     walk = room_walk("straight")
-    view = Room("straight", 4).view(walk.poses[48], ROOM_CAMERA)
+    view = TexturedRoom("straight", 4).view(walk.poses[48], ROOM_CAMERA)
     assert np.isfinite(view.depth).all()
     grey = view.rgb.mean(-1)
     tiles = grey[:360, :640].reshape(9, 40, 16, 40).std((1, 3))
@@ -103,17 +111,3 @@ def test_clips_differ_from_their_plain_walk_as_named() -> None:
     columns = [np.flatnonzero(frame.any(0)).mean() for frame in moved]
     assert columns[-1] > columns[0] + 20, "the box goes from left to right"
     assert np.array_equal(clips["moving_box"].poses, plain.poses)
-
-
-def test_noise_has_the_deviation_asked_for_and_follows_its_generator() -> None:
-    grey = np.full((2, 60, 80, 3), 128, np.uint8)
-    one, two = (with_noise(grey, 2.5, np.random.default_rng(3)) for _ in range(2))
-    assert np.array_equal(one, two)
-    assert one.astype(float).std() == pytest.approx(2.52, abs=0.1)
-    assert with_noise(grey, 0, np.random.default_rng(3)) is grey
-
-
-def test_unknown_names_and_seeds_are_refused() -> None:
-    for call in (lambda: Room("maze"), lambda: room_walk("maze"), lambda: room_clip("maze"), lambda: Room(seed=-1)):
-        with pytest.raises(WorldError):
-            call()

@@ -10,7 +10,7 @@ import pytest
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.minecraft.bridge import BridgeError
-from worldgauge.worlds.minecraft.building import MOST_LOOKS, Difference, blueprint_of, build, compare
+from worldgauge.worlds.minecraft.building import MOST_LOOKS, CellDifference, blueprint_of, build, compare
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
 from worldgauge.worlds.minecraft.regions import Box, Corner, read_cells, write_world
 
@@ -185,8 +185,8 @@ def test_lost_and_bent_cells_are_told() -> None:
     built = build(Blueprint.of([[[1, 2, 1]]], ["stone", "oak_stairs[half=top,facing=east]"]), (5, 64, 5), place)
     assert (built.right, built.wrong, built.missing) == (1, 1, 1)
     assert built.differences == (
-        Difference((5, 64, 5), "minecraft:stone", AIR),
-        Difference((6, 64, 5), stairs, bent),
+        CellDifference((5, 64, 5), "minecraft:stone", AIR),
+        CellDifference((6, 64, 5), stairs, bent),
     )
 
 
@@ -222,7 +222,7 @@ def test_a_build_is_judged_once_it_is_at_rest(monkeypatch: pytest.MonkeyPatch) -
 def test_a_block_where_air_should_be_is_wrong() -> None:
     plan = Cells((0, 0, 0), (AIR, "minecraft:stone"), np.array([[[0, 0, 1]]], np.uint16))
     found = Cells((0, 0, 0), (AIR, "minecraft:cave_air", "minecraft:stone"), np.array([[[1, 2, 2]]], np.uint16))
-    assert compare(plan, found) == (1, 1, 0, (Difference((0, 0, 1), AIR, "minecraft:stone"),))
+    assert compare(plan, found) == (1, 1, 0, (CellDifference((0, 0, 1), AIR, "minecraft:stone"),))
     with pytest.raises(WorldError, match="read the same box"):
         compare(plan, Cells((1, 0, 0), plan.palette, plan.index))
 

@@ -43,7 +43,7 @@ def test_a_build_goes_into_a_copy_of_a_saved_world(folder: Path) -> None:
     assert done.stdout == (
         "hut.schem: 64 blocks, 4 wide, 4 high, 4 deep, at (-2, 64, -2) in copy\n  64 right, 0 wrong, 0 missing\n"
     )
-    read = command(folder, "structure", "copy", "--box", "-2,64,-2:1,67,1", "--out", "again.schem")
+    read = command(folder, "mineanybuild", "structure", "copy", "--box", "-2,64,-2:1,67,1", "--out", "again.schem")
     assert read.returncode == 0, read.stderr
     there = read_structure(folder / "again.schem").blueprint.names_only()
     assert there == read_structure(folder / "hut.schem").blueprint.names_only()
@@ -88,32 +88,36 @@ ERRORS = {
     "build hut.schem --at 0,318,0 --save w --out copy": "y 318 to 321 is not within -64 to 319",
     "build hut.schem --at 0,64,0 --save w --out w": "lies in the world itself",
     "build hut.schem --at 0,64,0 --server here:there": "'here:there' is no server: write host:port",
-    "read --server here:there --box 0,0,0:1,1,1 --out a.schem": "'here:there' is no server: write host:port",
-    "read --server here:1 --box 0,0,0 --out a.schem": "--box takes two corners",
-    "read --server here:1 --box 0,0,0:1,1 --out a.schem": "--box takes whole numbers x,y,z",
-    "read --server here:1 --box 0,0,0:1,1,1 --out a.txt": "structures are written as .nbt, .schem, .png, not '.txt'",
     "serve --version 1.8": "--version is 1.16.5 or 1.20.4, not '1.8'",
     "serve --save w --seed 3": "a saved world has no kind and no seed",
     "serve --port 70000": "--port is 0 to 65535, not 70000",
     "serve --kind plans": "Did you mean 'plains'?",
-    "parity --kind plains --kind interiors": "Did you mean 'interior'?",
+}
+READING = {
+    "--server here:there --box 0,0,0:1,1,1 --out a.schem": "'here:there' is no server: write host:port",
+    "--server here:1 --box 0,0,0 --out a.schem": "--box takes two corners",
+    "--server here:1 --box 0,0,0:1,1 --out a.schem": "--box takes two corners",
+    "--server here:1 --box 0,0,0:1,1,1 --out a.txt": "structures are written as .nbt, .schem, .png, not '.txt'",
+    "--server here:1": "--server needs the corners of a box",
+    "hut.schem --server here:1 --box 0,0,0:1,1,1": "give one structure file or saved world",
+    "": "give one structure file or saved world",
 }
 
 
-@pytest.mark.parametrize("words", ERRORS)
-def test_what_cannot_be_meant_is_one_line(words: str, folder: Path) -> None:
-    done = cli(folder, *words.split())
+@pytest.mark.parametrize(
+    ("group", "words", "error"),
+    [
+        *(("minecraft", words, error) for words, error in ERRORS.items()),
+        *(("mineanybuild structure", words, error) for words, error in READING.items()),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(group: str, words: str, error: str, folder: Path) -> None:
+    done = command(folder, *group.split(), *words.split(), columns=120)
     assert done.returncode == 2, done.stdout
     assert done.stderr.startswith("error: ")
-    assert ERRORS[words] in done.stderr
+    assert error in done.stderr
     assert done.stderr.count("\n") == 1
     assert sorted(path.name for path in folder.iterdir()) == ["hut.schem", "w"]
-
-
-def test_the_neighbours_are_named_in_the_help(folder: Path) -> None:
-    assert "worldgauge structure FOLDER --box" in " ".join(cli(folder, "read", "--help").stdout.split())
-    listed = cli(folder, "--help").stdout
-    assert all(f" {name} " in listed for name in ("install", "build", "read", "save", "serve", "parity"))
 
 
 @pytest.mark.minecraft
@@ -151,15 +155,17 @@ def test_a_served_world_is_built_in_and_read_until_ctrl_c(
     done = cli(folder, "build", "hut.schem", "--at", "-2,64,-2", "--server", where, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["right"] == 64
-    done = cli(folder, "read", "--server", where, "--box", "1,67,1:-2,63,-2", "--out", "box.nbt")
+    read = ("mineanybuild", "structure", "--server", where)
+    done = command(folder, *read, "--box", "1,67,1:-2,63,-2", "--out", "box.nbt")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{where}: 4 wide, 5 high, 4 deep, 80 blocks\nwrote box.nbt\n"
+    assert done.stdout.startswith(f"{where}: server, 4 wide, 5 high, 4 deep, 80 blocks\n")
+    assert done.stdout.endswith("\nwrote box.nbt\n")
     assert read_structure(folder / "box.nbt").blueprint.counts()["dirt"] == 16
-    done = cli(folder, "read", "--server", where, "--box", "-16,62,0:300,63,0", "--out", "wide.schem", "--json")
+    done = command(folder, *read, "--box", "-16,62,0:300,63,0", "--out", "wide.schem", "--json")
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
     assert (facts["size"], facts["materials"]) == ([317, 2, 1], {"dirt": 64})
-    assert "format" not in facts
+    assert facts["format"] == "server"
     taken = cli(folder, "serve", "--port", where.partition(":")[2])
     assert (taken.returncode, taken.stderr.count("\n")) == (2, 1)
     assert "is in use" in taken.stderr
@@ -173,13 +179,3 @@ def test_a_server_that_ends_is_told(served: tuple[subprocess.Popen[str], str]) -
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(children[0]), signal.SIGKILL)
     assert process.wait(20) == 2
-
-
-@pytest.mark.minecraft
-def test_parity_is_a_row_a_kind(folder: Path, packages: Path) -> None:
-    words = ("parity", "--kind", "plains", "--kind", "interior", "--walks", "2", "--ticks", "30")
-    rows = [line.split() for line in cli(folder, *words).stdout.splitlines()]
-    assert rows[0] == ["n", "equal", "worst", "m", "walked", "m", "causes"]
-    assert [row[:2] for row in rows[1:3]] == [["plains", "60"], ["interior", "60"]]
-    facts = json.loads(cli(folder, *words, "--json").stdout)
-    assert (facts["seed"], facts["walks"], facts["kinds"]["plains"]["ticks"]) == (0, 2, 60)

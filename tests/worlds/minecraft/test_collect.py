@@ -13,7 +13,6 @@ import pytest
 from worldgauge.core.errors import RunError, UsageError, WorldError
 from worldgauge.engine.collect import collect, count, open_collection
 from worldgauge.engine.run import run
-from worldgauge.suites.loopnav import collection as collecting
 from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.suites.loopnav import walks as locations
 from worldgauge.suites.loopnav.format import worlds_of
@@ -90,12 +89,12 @@ def test_a_server_and_no_server_give_the_same_files(offline, tmp_path, monkeypat
 def test_what_the_game_walked_passes_the_check_and_is_scored(offline, tmp_path):
     root, _ = offline
     report = check(root, decode=True)
-    assert (report.n_valid, report.n_trajectories) == (1, 1)
+    assert (report.n_valid, report.n_items) == (1, 1)
     assert not [finding for finding in report.findings if finding.severity == "error"]
-    assert report.max_camera <= 0.1 + 1e-9
-    (row,) = [row for row in report.rows if row.trajectories]
-    assert row.look_around_deg.mean == pytest.approx(360, abs=1.0)
-    assert row.frames_to_line.mean == pytest.approx(1.0, abs=0.25)
+    assert report.facts["max_camera"] <= 0.1 + 1e-9
+    (row,) = [row for row in report.facts["rows"] if row["trajectories"]]
+    assert row["look_around_deg"]["mean"] == pytest.approx(360, abs=1.0)
+    assert row["frames_to_line"]["mean"] == pytest.approx(1.0, abs=0.25)
     scores = {
         name: score.value
         for name in ("truth", "freeze", "noise")
@@ -125,8 +124,8 @@ def test_a_server_killed_in_the_middle_costs_one_loop_until_the_next_call(offlin
         threading.Timer(1.0, os.kill, (pid, signal.SIGKILL)).start()
         return walk(site, **options)
 
-    walk = collecting.record_loop
-    monkeypatch.setattr(collecting, "record_loop", shortly)
+    walk = locations.record_loop
+    monkeypatch.setattr(locations, "record_loop", shortly)
     result = collect("loopnav", tmp_path, **SMALL, **GAME)
     assert result.items == 0
     assert "SIGKILL" in result.failures[0]

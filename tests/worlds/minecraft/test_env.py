@@ -1,4 +1,9 @@
-"""The environment over a body that the game moves; most of it with a stand-in for the game."""
+"""The environment over a body that the game moves; most of it with a fake game."""
+
+import re
+import subprocess
+import sys
+from contextlib import closing
 
 import gymnasium
 import numpy as np
@@ -6,6 +11,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
+from support.places import DOCS
 from support.toyworld import meadow
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.minecraft.cells import Cells
@@ -72,22 +78,6 @@ def same_walks(ours, voxel):
     assert np.mean(frames != others) < 0.001
 
 
-def test_two_bodies_go_side_by_side_as_each_does_alone(voxels):
-    def make():
-        return MinecraftEnv(mode=Embedded(voxels), width=32, height=24)
-
-    both = gymnasium.vector.SyncVectorEnv([make, make])
-    seeds, action = (5, 6), act("forward", yaw=0.05)
-    frames = [both.reset(seed=list(seeds))[0]]
-    batch = {name: np.stack([value, value]) for name, value in action.items()}
-    frames += [both.step(batch)[0] for _ in range(4)]
-    for place, seed in enumerate(seeds):
-        alone = make()
-        shown = [alone.reset(seed=seed)[0]] + [alone.step(action)[0] for _ in range(4)]
-        assert np.array_equal([frame[place] for frame in frames], shown)
-    assert not np.array_equal(frames[-1][0], frames[-1][1])
-
-
 def test_it_is_the_voxel_environment_over_another_body(voxels):
     world = Voxel.from_cells(voxels)
     game = Embedded(voxels)
@@ -121,25 +111,13 @@ def test_misuse_is_refused_in_plain_words(voxels, tmp_path, monkeypatch):
 
 
 @pytest.mark.minecraft
-def test_it_keeps_gymnasiums_contract(packages, voxels, monkeypatch):
+def test_without_a_server_it_keeps_gymnasiums_contract_and_walks_as_the_voxel_one(packages, voxels, monkeypatch):
     monkeypatch.setenv(PACKAGES_VARIABLE, str(packages))
     world = Voxel.from_cells(voxels)
-    env = gymnasium.make(ENV_ID, world=world, width=64, height=36, render_mode="rgb_array")
-    try:
+    with closing(gymnasium.make(ENV_ID, world=world, width=64, height=36, render_mode="rgb_array")) as env:
         check_env(env.unwrapped)
-    finally:
-        env.close()
-
-
-@pytest.mark.minecraft
-def test_without_a_server_it_walks_as_the_voxel_environment_does(packages, voxels, monkeypatch):
-    monkeypatch.setenv(PACKAGES_VARIABLE, str(packages))
-    world = Voxel.from_cells(voxels)
-    env = MinecraftEnv(world=world, width=64, height=36, labels=True)
-    try:
+    with closing(MinecraftEnv(world=world, width=64, height=36, labels=True)) as env:
         same_walks(env, VoxelEnv(world=world, width=64, height=36, labels=True))
-    finally:
-        env.close()
 
 
 @pytest.mark.parametrize("vector", [SyncVectorEnv, AsyncVectorEnv])
@@ -161,5 +139,14 @@ def test_several_side_by_side_are_those_alone(voxels, vector) -> None:
             each = [{name: action[name][k] for name in action} for k in range(2)]
             want = [one.step(own)[0] for one, own in zip(alone, each, strict=True)]
             assert np.array_equal(seen, np.stack(want))
+        assert not np.array_equal(seen[0], seen[1])
     finally:
         envs.close()
+
+
+@pytest.mark.minecraft
+def test_environment_of_the_page_steps(packages, tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "worlds" / "minecraft.md").read_text("utf-8"), re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("(90, 160, 3)")

@@ -12,7 +12,7 @@ from worldgauge.tools.doctor import Requirement
 from worldgauge.tools.doctor_minecraft import examine
 from worldgauge.worlds.minecraft import install
 from worldgauge.worlds.minecraft.bridge import Bridge
-from worldgauge.worlds.minecraft.server import JsServer, address
+from worldgauge.worlds.minecraft.server import JsServer
 
 
 def program(folder: Path, name: str, text: str) -> None:
@@ -226,11 +226,6 @@ def test_a_server_that_does_not_start_is_told(path: Path, tmp_path: Path) -> Non
 
 
 def test_an_address_is_host_and_port() -> None:
-    assert address("localhost") == ("localhost", 25565)
-    assert address("10.0.0.1:8105") == ("10.0.0.1", 8105)
-    for text in ("", ":1", "host:", "host:0", "host:65536", "host:x"):
-        with pytest.raises(UsageError, match="write host:port"):
-            address(text)
     with pytest.raises(UsageError, match="write host:port"):
         next(examine("host:x"))
 

@@ -12,9 +12,8 @@ import pytest
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.minecraft.bridge import BridgeError
 from worldgauge.worlds.minecraft.cells import AIR
-from worldgauge.worlds.minecraft.offline import COLUMNS, Goal
+from worldgauge.worlds.minecraft.offline import COLUMNS, BotGoal
 from worldgauge.worlds.minecraft.server import (
-    SERVER_VARIABLE,
     SERVER_VERSIONS,
     JavaServer,
     JsServer,
@@ -27,6 +26,7 @@ from worldgauge.worlds.minecraft.server import (
 from worldgauge.worlds.minecraft.survey import seed_of
 from worldgauge.worlds.voxel.player import Action
 
+SERVER_VARIABLE = "WORLDGAUGE_MINECRAFT_SERVER"
 COMMANDS = ("gamemode", "tp", "execute", "fill", "setblock")
 UNKNOWN = "Unknown or incomplete command, see below for error"
 
@@ -137,7 +137,7 @@ def pair(packages: Path) -> Iterator[tuple[JsServer, JavaServer]]:
 @pytest.mark.parametrize(
     "do",
     [
-        lambda online: online.walk([Goal(30, 60, 5)]),
+        lambda online: online.walk([BotGoal(30, 60, 5)]),
         lambda online: online.step([Action(forward=True, jump=True)] * 100),
     ],
     ids=["walk", "step"],
@@ -158,7 +158,7 @@ def test_a_bot_moved_by_another_says_so_and_holds_no_key(
     at_rest = server.teleport(0.5, 5, 0.5, 0.0)
     assert at_rest[:6].tolist() == [0.5, 5.0, 0.5, 0.0, at_rest[4], 0.0], "no key is held"
     assert online.step([Action()] * 5)[-1].position[:2] == online.cells.ours((0.5, 5.0, 0.5))[:2]
-    assert online.walk([Goal(30, 32, 5)]).status == "arrived"
+    assert online.walk([BotGoal(30, 32, 5)]).status == "arrived"
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_the_user_s_server_is_read_built_on_and_walked_on(users: JavaServer) -> 
         users.command(f"fill {x - 1} 240 {z - 6} {x + 1} 240 {z + 1} minecraft:stone")
         users.command(f"setblock {x + 1} 241 {z - 6} minecraft:oak_stairs[facing=east,half=top]")
         users.teleport(x + 0.5, 241, z + 0.5, 0.0)
-        walked = Online(users, before).walk([Goal(1, 6, 1)])
+        walked = Online(users, before).walk([BotGoal(1, 6, 1)])
         assert walked.status == "arrived"
         assert abs(walked.rows[-1, 2] - (z - 4.5)) <= 0.5
         steps = np.diff(walked.rows[:, COLUMNS.index("z")])

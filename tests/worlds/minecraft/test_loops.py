@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.toyworld import hills, meadow
-from worldgauge.suites.loopnav.walks import LoopFailedError, Start, VoxelSite, record_loop
+from worldgauge.suites.loopnav.walks import LoopFailedError, LoopStart, VoxelSite, record_loop
 from worldgauge.worlds.minecraft.names import cells_of
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel.player import PlayerState, pack, tick
@@ -85,7 +85,7 @@ def test_in_the_open_the_game_walks_as_far_as_the_embedded_walker(packages):
 def test_loose_goals_are_columns_and_begin_where_they_are_told(country):
     world, walker = country
     cell = (100, 96, world.surface(100, 96) + 1)
-    start = Start(cell=cell, loose=True)
+    start = LoopStart(cell=cell, loose=True)
     loop = record_loop(VoxelSite(world, walker, start), kind="ABA", radius=5, rng=np.random.default_rng(3))
     goals = {goal for goal in loop.goals if goal is not None}
     assert all(goal.z is None and goal.range_sq == 1 for goal in goals)

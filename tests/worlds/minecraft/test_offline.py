@@ -9,7 +9,7 @@ from support.toyworld import hills, meadow
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.names import cells_of
-from worldgauge.worlds.minecraft.offline import COLUMNS, Goal, Offline
+from worldgauge.worlds.minecraft.offline import COLUMNS, BotGoal, Offline
 from worldgauge.worlds.voxel.player import Action
 
 pytestmark = pytest.mark.minecraft
@@ -91,8 +91,8 @@ def test_the_view_turns_after_the_move_and_the_edge_of_the_world_is_a_wall(field
 
 def test_a_walk_ends_in_its_cell_or_near_its_column(field):
     field.teleport((10.5, 10.5, 4.0))
-    assert math.dist(field.walk([Goal(14, 12, 4)]).states[-1].position, (14.5, 12.5, 4.0)) < 0.5
-    near = field.walk([Goal(20, 10, range_sq=9)])
+    assert math.dist(field.walk([BotGoal(14, 12, 4)]).states[-1].position, (14.5, 12.5, 4.0)) < 0.5
+    near = field.walk([BotGoal(20, 10, range_sq=9)])
     assert near.status == "arrived"
     assert 2 < math.dist(near.states[-1].position[:2], (20.5, 10.5)) < 3.5, "and no nearer than it must"
 
@@ -101,7 +101,7 @@ def test_a_walk_goes_there_and_back_one_action_at_a_time(country):
     world, offline = country
     start = (100.5, 96.5, float(world.surface(100, 96) + 1))
     offline.teleport(start)
-    goals = [Goal(112, 90, world.surface(112, 90) + 1), Goal(100, 96, world.surface(100, 96) + 1)]
+    goals = [BotGoal(112, 90, world.surface(112, 90) + 1), BotGoal(100, 96, world.surface(100, 96) + 1)]
     walk = offline.walk(goals)
     assert (walk.status, walk.leg) == ("arrived", 2)
     assert math.dist(walk.states[-1].position[:2], start[:2]) < 0.5
@@ -120,23 +120,23 @@ def test_the_same_walk_is_the_same_to_the_last_bit_in_another_process(country, p
     with Offline(cells_of(world), packages=packages) as other:
         for one in (offline, other):
             one.teleport((100.5, 96.5, float(world.surface(100, 96) + 1)), 0.2)
-            walks.append(one.walk([Goal(91, 104, range_sq=4)], turn=0.15))
+            walks.append(one.walk([BotGoal(91, 104, range_sq=4)], turn=0.15))
     np.testing.assert_array_equal(walks[0].rows, walks[1].rows)
     assert walks[0].status == "arrived"
 
 
 def test_a_walk_that_cannot_be_made_says_so(field):
     field.teleport((10.5, 10.5, 4.0))
-    assert field.walk([Goal(14, 12, 9)]).status == "no-path"
-    cut = field.walk([Goal(40, 40, 4)], most_ticks=5)
+    assert field.walk([BotGoal(14, 12, 9)]).status == "no-path"
+    cut = field.walk([BotGoal(40, 40, 4)], most_ticks=5)
     assert (cut.status, len(cut.states)) == ("walking", 5)
 
 
 def test_what_cannot_be_meant_is_refused_and_the_world_goes_on(field, packages):
     with pytest.raises(WorldError, match="z or a range_sq"):
-        field.walk([Goal(1, 2)])
+        field.walk([BotGoal(1, 2)])
     with pytest.raises(WorldError, match="turn"):
-        field.walk([Goal(1, 2, 4)], turn=1.0)
+        field.walk([BotGoal(1, 2, 4)], turn=1.0)
     with pytest.raises(WorldError, match="finite"):
         field.step([FORWARD._replace(yaw=1e400)])
     with pytest.raises(WorldError, match="finite"):

@@ -9,15 +9,16 @@ from support.toyworld import meadow
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.blocks import table
 from worldgauge.worlds.minecraft import names
-from worldgauge.worlds.minecraft import offline as parity
 from worldgauge.worlds.minecraft.cells import split_state
-from worldgauge.worlds.minecraft.offline import CAUSES, EQUAL_M, Offline, deviation
+from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel import _body
 from worldgauge.worlds.voxel.blocks import FACINGS, SHAPE_OF, SHAPES, STATES, block
 from worldgauge.worlds.voxel.generate import generate
 from worldgauge.worlds.voxel.player import TABLES, Action, PlayerState
 from worldgauge.worlds.voxel.world import FAMILIES, KINDS, VoxelWorld
 
+parity = pytest.importorskip("worldgauge_lab.minecraft_physics")
+CAUSES, EQUAL_M, deviation = parity.CAUSES, parity.EQUAL_M, parity.deviation
 PANES = np.flatnonzero(np.isin(SHAPE_OF, SHAPES.index("pane"))).tolist()
 THIN = ("oak_fence", "cobblestone_wall", "glass_pane", "steel_rail")
 ODD = (*THIN, "cactus", "cobweb", "water", "water", "ice", "oak_slab", "oak_top_slab", "snow_layer", "lantern_post")

@@ -12,7 +12,7 @@ import pytest
 from worldgauge.core.errors import DataError, UsageError, WorldError
 from worldgauge.worlds.minecraft.bridge import Bridge, BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.cells import AIR, Cells
-from worldgauge.worlds.minecraft.offline import Goal, Offline
+from worldgauge.worlds.minecraft.offline import BotGoal, Offline
 from worldgauge.worlds.minecraft.server import JavaServer, JsServer, Online
 from worldgauge.worlds.voxel.player import Action
 
@@ -173,7 +173,7 @@ def test_online_and_offline_are_equal_to_the_last_bit(version: str, packages: Pa
         Action(*(rng.random(7) < (0.7, 0.1, 0.2, 0.2, 0.3, 0.2, 0.1)).tolist(), *rng.normal(0, 0.1, 2).tolist())
         for _ in range(30)
     ]
-    goals = [Goal(26, 24, 10), Goal(24, 23, range_sq=1)]
+    goals = [BotGoal(26, 24, 10), BotGoal(24, 23, range_sq=1)]
     with (
         JsServer(CELLS, version, packages=packages) as server,
         Offline(CELLS, version=version, packages=packages) as off,
@@ -192,15 +192,15 @@ def test_online_and_offline_are_equal_to_the_last_bit(version: str, packages: Pa
 def test_a_walk_on_a_server(server: JsServer) -> None:
     server.teleport(*MIDDLE, 0.0)
     online = Online(server, CELLS)
-    walked = online.walk([Goal(23, 25, 10)])
+    walked = online.walk([BotGoal(23, 25, 10)])
     assert (walked.status, walked.leg) == ("arrived", 1)
     assert np.abs(walked.rows[-1, [0, 2]] - [3.5, 1022.5]).max() < 0.5, "in the frame of the game"
     forward, turn = walked.rows[:, 11], walked.rows[:, 13]
     assert forward.any()
     assert turn.any()
     assert not (forward * turn).any(), "one action at a time"
-    assert online.walk([Goal(23, 25, 15)]).status == "no-path"
-    assert online.walk([Goal(10, 25, 10)], most_ticks=3).status == "walking"
+    assert online.walk([BotGoal(23, 25, 15)]).status == "no-path"
+    assert online.walk([BotGoal(10, 25, 10)], most_ticks=3).status == "walking"
     with pytest.raises(BridgeError, match="a goal is"):
         server.ask("walk", {"goals": [{"x": 3}], "turn": 0.1, "ticks": 9})
 

@@ -13,7 +13,7 @@ import pytest
 
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.worlds.blocks.blueprint import Blueprint, base_name, material
-from worldgauge.worlds.blocks.structure_files import Limits, in_current_names, read_structure, write_nbt, write_schem
+from worldgauge.worlds.blocks.structure_files import NbtLimits, in_current_names, read_structure, write_nbt, write_schem
 from worldgauge.worlds.blocks.views import flags_of
 from worldgauge.worlds.minecraft import names
 from worldgauge.worlds.minecraft.cells import split_state, state_text
@@ -259,7 +259,7 @@ def test_files_hold_only_blocks_and_states_of_the_version_they_state(version: st
     entries = [state_text(one["Name"], one.get("Properties")) for one in file["palette"]]
     assert set(entries) == set(schem["Palette"])
     assert not [one for one in entries if not is_one_of(one, "1.20.4")]
-    limits = Limits(most_side=1 << 16)
+    limits = NbtLimits(most_side=1 << 16)
     found = [read_structure(tmp_path / name, limits=limits).blueprint for name in ("a.nbt", "a.schem")]
     assert found[0] == found[1]
 

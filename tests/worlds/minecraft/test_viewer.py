@@ -20,7 +20,7 @@ from worldgauge.worlds.minecraft.bridge import BridgeLostError
 from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.minecraft.install import VIEWER, find_node, find_packages
 from worldgauge.worlds.minecraft.names import cells_of
-from worldgauge.worlds.minecraft.viewer import Viewer
+from worldgauge.worlds.minecraft.viewer import MinecraftViewer
 from worldgauge.worlds.voxel.blocks import CATEGORIES
 from worldgauge.worlds.voxel.camera import Grid, render
 from worldgauge.worlds.voxel.generate import generate
@@ -49,8 +49,8 @@ def village():
 
 
 @pytest.fixture(scope="module")
-def viewer(viewer_packages: Path, village) -> Iterator[Viewer]:
-    with Viewer(cells_of(village), packages=viewer_packages) as viewer:
+def viewer(viewer_packages: Path, village) -> Iterator[MinecraftViewer]:
+    with MinecraftViewer(cells_of(village), packages=viewer_packages) as viewer:
         viewer.frame(walk(village, 1)[0])
         yield viewer
 
@@ -101,7 +101,7 @@ def left(group: int) -> list[int]:
 def test_a_block_is_as_large_as_its_front_face(viewer_packages, text, height, face, depth, released):
     # Looking west at the face of `face` square metres, `depth` metres away, from its middle: no other face is seen.
     pose = pose_from_yaw_pitch((5.0, 2.5, 2 + height), np.pi)
-    with Viewer(one_block(text), released=released, packages=viewer_packages) as viewer:
+    with MinecraftViewer(one_block(text), released=released, packages=viewer_packages) as viewer:
         count = seen(viewer.frame(pose)).sum()
     assert count == (0 if released and text == STAIR else pytest.approx(face * (FOCAL / depth) ** 2, rel=0.04))
 
@@ -112,7 +112,7 @@ def test_the_frame_is_ours_also_with_roll(viewer_packages):
     pose = pose_from_yaw_pitch((5.0, 1.8, 1.8), np.pi)
     rolled = pose.copy()
     rolled[:3, 0], rolled[:3, 1] = -pose[:3, 1], pose[:3, 0]
-    with Viewer(one_block("minecraft:stone"), packages=viewer_packages) as viewer:
+    with MinecraftViewer(one_block("minecraft:stone"), packages=viewer_packages) as viewer:
         centres = [np.argwhere(seen(viewer.frame(one))).mean(0) - (179.5, 319.5) for one in (pose, rolled)]
     # Middle of the block: 2.5 m ahead (its near face 2 m), 0.7 m to the right of west, which is north, and 0.7 m up.
     (v, u), (v_rolled, u_rolled) = centres
@@ -125,7 +125,7 @@ def test_the_frame_is_ours_also_with_roll(viewer_packages):
 @pytest.mark.minecraft
 def test_two_runs_draw_the_same_frames(viewer, viewer_packages, village):
     poses = walk(village, 20)
-    with Viewer(cells_of(village), packages=viewer_packages) as other:
+    with MinecraftViewer(cells_of(village), packages=viewer_packages) as other:
         runs = [[hashlib.sha256(one.frame(pose).tobytes()).hexdigest() for pose in poses] for one in (viewer, other)]
     assert runs[0] == runs[1]
     assert len(set(runs[0])) == 20
@@ -136,7 +136,7 @@ def test_a_picture_does_not_depend_on_those_before(viewer, viewer_packages, vill
     first, last = walk(village, 12)[::11]
     far = pose_from_yaw_pitch((-40.0, 3.0, 30.0), 0.8)
     there = [viewer.frame(pose).tobytes() for pose in (first, far, last)]
-    with Viewer(cells_of(village), packages=viewer_packages) as other:
+    with MinecraftViewer(cells_of(village), packages=viewer_packages) as other:
         back = [other.frame(pose).tobytes() for pose in (far, last, first)]
     assert there == [back[2], back[0], back[1]]
 
@@ -157,13 +157,13 @@ def test_what_is_solid_is_where_our_own_camera_sees_it(viewer, village):
 def test_the_released_frames_lack_the_roofs(viewer, viewer_packages, village):
     x, y = village.centre
     pose = pose_from_yaw_pitch((x - 20.0, y - 20.0, village.surface(x, y) + 15.0), np.pi / 4, -0.3)
-    with Viewer(cells_of(village), released=True, packages=viewer_packages) as released:
+    with MinecraftViewer(cells_of(village), released=True, packages=viewer_packages) as released:
         assert (viewer.frame(pose) != released.frame(pose)).any(-1).mean() > 0.01
 
 
 @pytest.mark.minecraft
 def test_a_killed_viewer_is_a_clear_error_and_leaves_nothing(viewer_packages):
-    viewer = Viewer(one_block(STAIR), packages=viewer_packages)
+    viewer = MinecraftViewer(one_block(STAIR), packages=viewer_packages)
     group = viewer._bridge.pid
     os.kill(group, signal.SIGKILL)
     with pytest.raises(BridgeLostError, match=r"viewer.frame: the bridge .*SIGKILL"):
@@ -173,7 +173,7 @@ def test_a_killed_viewer_is_a_clear_error_and_leaves_nothing(viewer_packages):
 
 @pytest.mark.minecraft
 def test_no_process_is_left_behind(viewer_packages):
-    with Viewer(one_block(STAIR), packages=viewer_packages) as viewer:
+    with MinecraftViewer(one_block(STAIR), packages=viewer_packages) as viewer:
         viewer.frame(np.eye(4))
         group = viewer._bridge.pid
     assert left(group) == []
@@ -186,8 +186,8 @@ def test_the_viewer_and_its_display_end_with_a_process_that_is_killed(viewer_pac
         from pathlib import Path
         import numpy as np
         from worldgauge.worlds.minecraft.cells import AIR, Cells
-        from worldgauge.worlds.minecraft.viewer import Viewer
-        viewer = Viewer(Cells((0, 0, 0), (AIR,), np.zeros((1, 1, 1), np.uint16)), packages=Path(sys.argv[1]))
+        from worldgauge.worlds.minecraft.viewer import MinecraftViewer
+        viewer = MinecraftViewer(Cells((0, 0, 0), (AIR,), np.zeros((1, 1, 1), np.uint16)), packages=Path(sys.argv[1]))
         print(viewer._bridge.pid, flush=True)
         os.kill(viewer._bridge.pid, signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -201,11 +201,11 @@ def test_the_viewer_and_its_display_end_with_a_process_that_is_killed(viewer_pac
 def test_what_cannot_be_drawn_is_refused(viewer_packages):
     for version in ("1.20.4", "1.12.2", "no"):
         with pytest.raises(WorldError, match=rf"cannot draw {version} exactly; it can draw 1\.13\.2, .*1\.16\.5"):
-            Viewer(one_block(STAIR), version=version, packages=viewer_packages)
+            MinecraftViewer(one_block(STAIR), version=version, packages=viewer_packages)
     with pytest.raises(WorldError, match="no_such_block"):
-        Viewer(one_block("minecraft:no_such_block"), packages=viewer_packages)
+        MinecraftViewer(one_block("minecraft:no_such_block"), packages=viewer_packages)
     with pytest.raises(WorldError, match="heights 0 to 255, not -3 to 0"):
-        Viewer(Cells((0, -3, 0), (AIR,), np.zeros((1, 4, 1), np.uint16)), packages=viewer_packages)
+        MinecraftViewer(Cells((0, -3, 0), (AIR,), np.zeros((1, 4, 1), np.uint16)), packages=viewer_packages)
 
 
 @pytest.mark.minecraft
@@ -221,12 +221,12 @@ def test_without_xvfb_it_is_said_what_to_install(viewer_packages, tmp_path, monk
     (tmp_path / "node").symlink_to(find_node().resolve())
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(WorldError, match="Xvfb does not start: ENOENT; Debian: apt install xvfb"):
-        Viewer(one_block(STAIR), packages=viewer_packages)
+        MinecraftViewer(one_block(STAIR), packages=viewer_packages)
 
 
 def test_without_packages_it_is_said_what_to_run(tmp_path):
     with pytest.raises(WorldError, match="run `worldgauge minecraft install --viewer`"):
-        Viewer(one_block(STAIR), packages=tmp_path)
+        MinecraftViewer(one_block(STAIR), packages=tmp_path)
     for size in ({"width": 0}, {"height": 5000}):
         with pytest.raises(UsageError, match="1 to 4096 pixels"):
-            Viewer(one_block(STAIR), packages=tmp_path, **size)
+            MinecraftViewer(one_block(STAIR), packages=tmp_path, **size)

@@ -17,14 +17,14 @@ from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw
 from worldgauge.worlds import worlds
 from worldgauge.worlds.scan._cover import wrapped
 from worldgauge.worlds.scan.camera import grid_of, render
-from worldgauge.worlds.scan.clusters import Scene, scene_of
-from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Material, Mesh
+from worldgauge.worlds.scan.clusters import ScanScene, scene_of
+from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, ScanMaterial, ScanMesh
 
 CAMERA = Camera(640, 360, 320.0, 320.0, 320.0, 180.0)
 LOW, HIGH = np.zeros(3), np.array([4.0, 3.0, 2.5])
 
 
-def mesh_of(corners: NDArray[Any], **more: Any) -> Mesh:
+def mesh_of(corners: NDArray[Any], **more: Any) -> ScanMesh:
     """Triangles (T, 3, 3) without looks."""
     count = len(corners)
     plain: dict[str, Any] = {
@@ -33,14 +33,14 @@ def mesh_of(corners: NDArray[Any], **more: Any) -> Mesh:
         "material": np.zeros(count, np.int32),
         "instance": np.zeros(count, np.uint16),
         "category": np.zeros(count, np.uint16),
-        "materials": (Material(),),
+        "materials": (ScanMaterial(),),
         "pages": (),
     }
     triangles = np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
-    return Mesh(np.asarray(corners, np.float64).reshape(-1, 3), triangles, **{**plain, **more})
+    return ScanMesh(np.asarray(corners, np.float64).reshape(-1, 3), triangles, **{**plain, **more})
 
 
-def room() -> Mesh:
+def room() -> ScanMesh:
     """4 x 3 x 2.5 m of 12 triangles that face inwards, each wall with 64 x 64 texels: red counts columns along the
     first free axis, green rows from the top of the second; blue is the wall.
     """
@@ -59,7 +59,7 @@ def room() -> Mesh:
             page = np.zeros((64, 64, 4), np.uint8)
             page[..., 0], page[..., 1] = 4 * np.arange(64), 4 * np.arange(64)[:, None]
             page[..., 2], page[..., 3] = 40 * len(pages), 255
-            materials.append(Material(page=len(pages), wrap=(CLAMP, CLAMP)))
+            materials.append(ScanMaterial(page=len(pages), wrap=(CLAMP, CLAMP)))
             instance += [len(pages) + 1] * 2
             pages.append(page)
     numbers = np.array(instance, np.uint16)
@@ -74,7 +74,7 @@ def room() -> Mesh:
 
 
 @pytest.fixture(scope="module")
-def box() -> Scene:
+def box() -> ScanScene:
     return scene_of(room())[0]
 
 
@@ -82,7 +82,7 @@ def random_pose(rng: np.random.Generator, low: Any = LOW + 0.2, high: Any = HIGH
     return pose_from_yaw_pitch(rng.uniform(low, high), rng.uniform(-np.pi, np.pi), rng.uniform(-1.4, 1.4))
 
 
-def test_a_room_by_hand(box: Scene) -> None:
+def test_a_room_by_hand(box: ScanScene) -> None:
     view = render(box, pose_from_yaw_pitch([1, 1, 1], 0.0), CAMERA, position=True)
     # The far wall is 3 m away, from 1 m right to 2 m left and from 1 m below to 1.5 m above the eye: columns 106.67 to
     # 426.67 and rows 20 to 286.67.
@@ -99,7 +99,7 @@ def test_a_room_by_hand(box: Scene) -> None:
         assert np.allclose(view.rgb[v, u], expected, atol=1.01)
 
 
-def test_a_panorama_by_hand(box: Scene) -> None:
+def test_a_panorama_by_hand(box: ScanScene) -> None:
     view = render(box, pose_from_yaw_pitch([1, 1, 1], 0.0), Panorama(720, 360))
     rows, columns = np.array([150, 180, 200]), np.array([360, 375, 345])
     elevation, azimuth = (0.5 - (rows + 0.5) / 360) * np.pi, ((columns + 0.5) / 720 - 0.5) * 2 * np.pi
@@ -115,7 +115,7 @@ def test_the_next_level_of_a_texture() -> None:
     quad = np.array([[2, 1, -1], [2, -1, -1], [2, -1, 1], [2, 1, 1]], float)
     uv = np.array([[0, 1], [1, 1], [1, 0], [0, 0]], float)
     triangles = quad[[[0, 1, 2], [0, 2, 3]]]
-    mesh = mesh_of(triangles, uv=uv[[0, 1, 2, 0, 2, 3]], materials=(Material(page=0),), pages=(page,))
+    mesh = mesh_of(triangles, uv=uv[[0, 1, 2, 0, 2, 3]], materials=(ScanMaterial(page=0),), pages=(page,))
     # 32 pixels over 64 texels: exactly two to one, so the second level alone, whose texels are all equal.
     camera = Camera(32, 32, 32.0, 32.0, 16.0, 16.0)
     view = render(scene_of(mesh)[0], np.array(pose_from_yaw_pitch([0, 0, 0], 0.0)), camera)
@@ -190,7 +190,7 @@ def test_closed_surfaces_have_no_holes(count: int) -> None:
             assert np.isfinite(render(scene, pose, camera).depth).all()
 
 
-def test_positions_reproject(box: Scene) -> None:
+def test_positions_reproject(box: ScanScene) -> None:
     camera = Camera(80, 60, 50.0, 44.0, 35.5, 31.0)
     for cam in (camera, camera.resized(160, 90), camera.cropped(40, 30)):
         pose = random_pose(np.random.default_rng(3))
@@ -211,7 +211,7 @@ def test_triangles_are_seen_from_their_front_only() -> None:
         mesh = mesh_of(corners[:, ::-1] if turned else corners)
         view = render(scene_of(mesh, two_sided=two_sided)[0], pose, camera)
         assert np.isfinite(view.depth[8, 8]) == seen
-    mesh = replace(mesh_of(corners[:, ::-1]), materials=(Material(two_sided=True),))
+    mesh = replace(mesh_of(corners[:, ::-1]), materials=(ScanMaterial(two_sided=True),))
     assert np.isfinite(render(scene_of(mesh)[0], pose, camera).depth[8, 8])
 
 
@@ -220,7 +220,7 @@ def test_texels_that_are_not_opaque_are_holes() -> None:
     page[:, 0, 3] = 0
     corners = np.array([[[2, 2, -2], [2, -2, -2], [2, -2, 2]], [[2, 2, -2], [2, -2, 2], [2, 2, 2]]], float)
     uv = np.array([[0, 1], [1, 1], [1, 0], [0, 1], [1, 0], [0, 0]], float)
-    look = Material(page=0, wrap=(CLAMP, CLAMP), cutoff=0.5)
+    look = ScanMaterial(page=0, wrap=(CLAMP, CLAMP), cutoff=0.5)
     view = render(
         scene_of(mesh_of(corners, uv=uv, materials=(look,), pages=(page,)))[0],
         pose_from_yaw_pitch([0, 0, 0], 0.0),
@@ -234,7 +234,7 @@ def test_colours_of_vertices_and_factors() -> None:
     corners = np.array([[[2, 2, -2], [2, -2, -2], [2, 0, 3]]], float)
     colours = np.full((3, 4), 255, np.uint8)
     colours[:, 1] = 100
-    mesh = mesh_of(corners, colours=colours, materials=(Material(factor=(1.0, 1.0, 0.0, 1.0)),))
+    mesh = mesh_of(corners, colours=colours, materials=(ScanMaterial(factor=(1.0, 1.0, 0.0, 1.0)),))
     view = render(scene_of(mesh)[0], pose_from_yaw_pitch([0, 0, 0], 0.0), Camera.from_horizontal_fov(16, 16, 60))
     assert view.rgb[8, 8].tolist() == [255, 100, 0]
 
@@ -274,7 +274,7 @@ def digest() -> str:
     return hashlib.sha256(b"".join(views())).hexdigest()
 
 
-def test_the_bits_are_those_of_every_machine(box: Scene) -> None:
+def test_the_bits_are_those_of_every_machine(box: ScanScene) -> None:
     # Rotations of whole fifths, so that no library's sine is asked.
     turn = np.array([[3, 0, 4], [-4, 0, 3], [0, -5, 0]]) / 5
     sha = hashlib.sha256()
@@ -292,7 +292,7 @@ def test_colour_is_smooth_along_edges_and_labels_are_not() -> None:
     low = np.array([[[2, 4, -4], [2, -4, -4], [2, -4, -1]], [[2, 4, -4], [2, -4, -1], [2, 4, 1]]], float)
     high = np.array([[[3, 6, -6], [3, -6, -6], [3, -6, 6]], [[3, 6, -6], [3, -6, 6], [3, 6, 6]]], float)
     corners, numbers = np.concatenate([low, high]), np.array([1, 1, 2, 2], np.uint16)
-    looks = Material(factor=(1.0, 1.0, 1.0, 1.0)), Material(factor=(0.0, 0.0, 0.0, 1.0))
+    looks = ScanMaterial(factor=(1.0, 1.0, 1.0, 1.0)), ScanMaterial(factor=(0.0, 0.0, 0.0, 1.0))
     mesh = mesh_of(corners, instance=numbers, material=numbers.astype(np.int32) - 1, materials=looks)
     view = render(scene_of(mesh)[0], pose_from_yaw_pitch([0, 0, 0], 0.0), Camera.from_horizontal_fov(64, 64, 60))
     edge = (view.rgb[..., 0] > 0) & (view.rgb[..., 0] < 255)
@@ -319,6 +319,6 @@ def test_the_same_bits_on_any_processor() -> None:
     assert made.stdout.strip() == digest()
 
 
-def test_poses_are_checked(box: Scene) -> None:
+def test_poses_are_checked(box: ScanScene) -> None:
     with pytest.raises(ShapeError, match="finite"):
         render(box, np.full((4, 4), np.nan), CAMERA)

@@ -9,21 +9,20 @@ import pytest
 
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.collect import collect, open_collection
-from worldgauge.worlds.scan.sources import split_of
 
 KEY = "example/room"
 
 
 def test_targets_are_planned_in_scans(tmp_path: Path) -> None:
     given = {"world": "scan", "scenes": KEY, "per_scene": 2}
-    collection = open_collection("target", tmp_path, given)
+    collection = open_collection("targetbench", tmp_path, given)
     items = list(collection.items())
     assert [item.args["world"] for item in items] == [{"name": "scan", "params": {"scene": KEY}}] * 2
     assert {item.args["place"] for item in items} == {"indoors"}
     settings = collection.settings()
     assert (settings["world"], settings["keys"], settings["floor"]) == ("scan", KEY, "heightfield")
     assert "licence" not in settings, "nobody knows the terms of such a folder"
-    elsewhere = open_collection("target", tmp_path, {"scenes": 2, "per_scene": 1})
+    elsewhere = open_collection("targetbench", tmp_path, {"scenes": 2, "per_scene": 1})
     assert [item.args["world"]["name"] for item in elsewhere.items()] == ["voxel", "indoor"]
     assert "world" not in elsewhere.settings(), "manifests of other worlds are as before"
 
@@ -41,7 +40,7 @@ def test_clips_are_planned_in_scans_in_first_person(tmp_path: Path) -> None:
     assert [item.args["perspective"] for item in elsewhere.items()] == ["1st", "3rd"]
 
 
-@pytest.mark.parametrize("name", ["closedloop", "coverage", "mind", "target"])
+@pytest.mark.parametrize("name", ["worldinworld", "coverage", "mind", "targetbench"])
 @pytest.mark.parametrize("given", [{"world": "scan"}, {"scenes": KEY}])
 def test_world_and_scenes_go_together(name: str, given: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="go together"):
@@ -54,8 +53,7 @@ def test_scans_are_not_seen_over_a_shoulder(tmp_path: Path) -> None:
         open_collection("mind", tmp_path, given)
 
 
-def test_a_tour_of_a_scan_is_walked_at_the_height_of_its_floor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
+def test_a_tour_of_a_scan_is_walked_at_the_height_of_its_floor(tmp_path: Path) -> None:
     given = {"world": "scan", "scenes": KEY, "steps": 40, "size": (32, 16)}
     collect("coverage", tmp_path / "d", **given)
     manifest = json.loads((tmp_path / "d" / "worldgauge.json").read_text())
@@ -63,14 +61,3 @@ def test_a_tour_of_a_scan_is_walked_at_the_height_of_its_floor(tmp_path: Path, m
     report = open_collection("coverage", tmp_path / "d", given).check(tmp_path / "d", decode=True)
     assert report.n_valid == report.n_items > 0
     assert report.n_frames > 5
-
-
-def test_published_splits_are_kept() -> None:
-    assert [split_of(f"hm3d/{number}-TEEsavR23oF") for number in ("00799", "00800", "00900")] == [
-        "train",
-        "val",
-        "test",
-    ]
-    assert [split_of(f"mp3d/{id}") for id in ("17DRP5sb8fy", "2azQ1b91cZZ", "2t7WUuJeko7")] == ["train", "val", "test"]
-    others = [split_of(f"mine/room-{n}") for n in range(1000)]
-    assert [others.count(split) / 10 for split in ("train", "val", "test")] == pytest.approx([80, 10, 10], abs=5)

@@ -10,11 +10,6 @@ from worldgauge.worlds.scan.env import ENV_ID, ScanEnv
 from worldgauge.worlds.walking.primitives import Primitive
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path_factory.getbasetemp() / "scan_cache"))
-
-
 def make(**given: object) -> ScanEnv:
     return ScanEnv("example/room", width=48, height=36, panorama=(64, 32), **given)  # type: ignore[arg-type]
 

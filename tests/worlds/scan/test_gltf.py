@@ -13,26 +13,23 @@ from support.glb import QUAD, TRIANGLE, Glb, triangle
 from worldgauge.core.errors import DataError
 from worldgauge.worlds.scan import gltf
 from worldgauge.worlds.scan.gltf import plain_name, read_gltf
-from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, Mesh, ours
+from worldgauge.worlds.scan.mesh import CLAMP, MIRROR, REPEAT, ScanMesh, ours
 
 PICTURE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
 """RGB."""
 PNG = cv2.imencode(".png", PICTURE[..., ::-1])[1].tobytes()
 
 
-def read(made: Glb, folder: Path, **options: Any) -> Mesh:
-    path = folder / "file.glb"
-    path.write_bytes(made.bytes())
-    return read_gltf(path, **options)
+def read(made: Glb, folder: Path, **options: Any) -> ScanMesh:
+    return read_gltf(made.write(folder / "file.glb"), **options)
 
 
-def corners(mesh: Mesh) -> np.ndarray[Any, Any]:
+def corners(mesh: ScanMesh) -> np.ndarray[Any, Any]:
     return mesh.vertices[mesh.triangles]
 
 
 def test_axes(tmp_path: Path) -> None:
-    made = Glb()
-    made.mesh({"attributes": {"POSITION": made.array([[1, 2, 3], [4, 5, 6], [7, 8, 10]])}})
+    made = triangle([[1, 2, 3], [4, 5, 6], [7, 8, 10]])
     assert np.array_equal(read(made, tmp_path).vertices[0], [-3, -1, 2])
     assert np.array_equal(read(made, tmp_path, up="z").vertices[0], [2, -1, 3])
     for up in ("y", "z"):
@@ -49,9 +46,7 @@ def test_indices(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize(("mode", "expected"), [(5, [[0, 1, 2], [2, 1, 3]]), (6, [[0, 1, 2], [0, 2, 3]])])
 def test_strips_and_fans(tmp_path: Path, mode: int, expected: list[list[int]]) -> None:
-    made = Glb()
-    made.mesh({"attributes": {"POSITION": made.array(QUAD)}, "mode": mode})
-    assert read(made, tmp_path).triangles.tolist() == expected
+    assert read(triangle(QUAD, mode=mode), tmp_path).triangles.tolist() == expected
 
 
 def test_stride_and_sparse(tmp_path: Path) -> None:
@@ -152,9 +147,7 @@ def test_json_with_other_buffers(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_texture_that_cannot_be_read_is_drawn_as_checks(tmp_path: Path) -> None:
-    made = Glb()
-    made.mesh({"attributes": {"POSITION": made.array(TRIANGLE)}, "material": made.image(PNG[:40])})
-    mesh = read(made, tmp_path)
+    mesh = read(triangle(picture=PNG[:40]), tmp_path)
     assert mesh.missing == (True,)
     assert "magenta" in mesh.notes[0]
     assert "images[0]" in mesh.notes[0]
@@ -162,9 +155,14 @@ def test_a_texture_that_cannot_be_read_is_drawn_as_checks(tmp_path: Path) -> Non
 
 
 def test_wraps_default_to_repeat(tmp_path: Path) -> None:
-    made = Glb()
-    made.mesh({"attributes": {"POSITION": made.array(TRIANGLE)}, "material": made.image(PNG)})
-    assert read(made, tmp_path).materials[0].wrap == (REPEAT, REPEAT)
+    assert read(triangle(picture=PNG), tmp_path).materials[0].wrap == (REPEAT, REPEAT)
+
+
+def test_an_extension_that_is_required_is_named(tmp_path: Path) -> None:
+    made = triangle()
+    made.content["extensionsRequired"] = ["VENDOR_magic"]
+    with pytest.raises(DataError, match=r"file\.glb: .*extension 'VENDOR_magic'"):
+        read(made, tmp_path)
 
 
 def test_many_textures_together_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,53 +174,35 @@ def test_many_textures_together_have_a_limit(tmp_path: Path, monkeypatch: pytest
         read(made, tmp_path)
 
 
-def huge(made: Glb) -> None:
-    made.content["accessors"][0]["count"] = 10**9
-
-
-def beyond(made: Glb) -> None:
-    made.content["accessors"][0]["count"] = 4
-
-
-def outside(made: Glb) -> None:
-    made.content["buffers"] = []
-    made.content["bufferViews"][0]["byteOffset"] = 8
-
-
-def cycle(made: Glb) -> None:
-    made.content["nodes"][0]["children"] = [0]
-
-
-def version(made: Glb) -> None:
-    made.content["asset"]["version"] = "1.0"
-
-
-def required(made: Glb) -> None:
-    made.content["extensionsRequired"] = ["VENDOR_magic"]
-
-
-def climbing(made: Glb) -> None:
-    made.content["images"] = [{"uri": "../../etc/passwd"}]
+def linking(uri: str, index: int = 0) -> Glb:
+    """A triangle whose texture is a file beside it."""
+    made = triangle(material=0)
+    made.content["images"] = [{"uri": uri}]
     made.content["textures"] = [{"source": 0}]
-    made.content["materials"] = [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 3}}}]
-    made.content["meshes"][0]["primitives"][0]["material"] = 0
+    made.content["materials"] = [{"pbrMetallicRoughness": {"baseColorTexture": {"index": index}}}]
+    return made
+
+
+def changed(part: str, value: dict[str, Any]) -> Glb:
+    """A triangle with another first item of a list, or another part, of its document."""
+    made = triangle()
+    held = made.content[part]
+    (held[0] if isinstance(held, list) else held).update(value)
+    return made
 
 
 @pytest.mark.parametrize(
-    ("damage", "words"),
+    ("made", "words"),
     [
-        (huge, r"accessors\[0\]: count is 1000000000"),
-        (beyond, r"accessors\[0\]: 4 elements of 12 bytes pass the end"),
-        (outside, r"bufferViews\[0\]: bytes 8 to 44 pass the end"),
-        (cycle, r"nodes\[0\] is its own ancestor"),
-        (version, r"version '1.0' is not 2.0"),
-        (required, r"extension 'VENDOR_magic'"),
-        (climbing, r"there is no textures\[3\]"),
+        (changed("accessors", {"count": 10**9}), r"accessors\[0\]: count is 1000000000"),
+        (changed("accessors", {"count": 4}), r"accessors\[0\]: 4 elements of 12 bytes pass the end"),
+        (changed("bufferViews", {"byteOffset": 8}), r"bufferViews\[0\]: bytes 8 to 44 pass the end"),
+        (changed("nodes", {"children": [0]}), r"nodes\[0\] is its own ancestor"),
+        (changed("asset", {"version": "1.0"}), r"version '1.0' is not 2.0"),
+        (linking("../../etc/passwd", 3), r"there is no textures\[3\]"),
     ],
 )
-def test_damage_is_one_line_that_names_the_part(tmp_path: Path, damage: Any, words: str) -> None:
-    made = triangle()
-    damage(made)
+def test_damage_is_one_line_that_names_the_part(tmp_path: Path, made: Glb, words: str) -> None:
     with pytest.raises(DataError, match=words) as found:
         read(made, tmp_path)
     assert "\n" not in str(found.value)
@@ -236,11 +216,6 @@ def test_no_file_outside_the_folder_is_read(tmp_path: Path, uri: str) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
     (tmp_path / "secret.png").write_bytes(PNG)
-    made = triangle()
-    made.content["images"] = [{"uri": uri}]
-    made.content["textures"] = [{"source": 0}]
-    made.content["materials"] = [{"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}}]
-    made.content["meshes"][0]["primitives"][0]["material"] = 0
-    mesh = read(made, inner)
+    mesh = read(linking(uri), inner)
     assert mesh.missing == (True,)
     assert "leaves the folder" in mesh.notes[0]

@@ -10,19 +10,17 @@ from scipy.spatial.transform import Rotation
 from support.glb import QUAD, TRIANGLE, Glb, triangle
 from worldgauge.core.errors import DataError
 from worldgauge.worlds.scan.gltf import READ, read_gltf
-from worldgauge.worlds.scan.mesh import Mesh, theirs
+from worldgauge.worlds.scan.mesh import ScanMesh, theirs
 
 CASES = Path(__file__).parents[2] / "cases"
-RNG = np.random.default_rng(7)
+INSTANCING = "EXT_mesh_gpu_instancing"
 
 
-def read(made: Glb, folder: Path) -> Mesh:
-    path = folder / "file.glb"
-    path.write_bytes(made.bytes())
-    return read_gltf(path)
+def read(made: Glb, folder: Path) -> ScanMesh:
+    return read_gltf(made.write(folder / "file.glb"))
 
 
-def places(mesh: Mesh) -> Any:
+def places(mesh: ScanMesh) -> Any:
     """Corners (T, 3, 3) in the axes of the file."""
     return theirs(mesh.vertices[mesh.triangles].reshape(-1, 3), "y").reshape(-1, 3, 3)
 
@@ -70,20 +68,9 @@ def instanced(rotation: str = "f4", parts: str = "TRS") -> tuple[Glb, Any]:
     ]
     made.content["nodes"][1]["extensions"] = {"EXT_mesh_gpu_instancing": {"attributes": attributes}}
     world = matrix(*above) @ matrix(*own)
-    right = [
-        moved(
-            TRIANGLE,
-            world
-            @ matrix(
-                *(
-                    (one if key in parts else usual)
-                    for key, one, usual in zip("TRS", row, matrix.__defaults__, strict=True)
-                )
-            ),
-        )
-        for row in zip(translation, held, scale, strict=True)
-    ]
-    return made, np.array(right)
+    usual = zip("TRS", (translation, held, scale), matrix.__defaults__, strict=True)
+    columns = [values if key in parts else [default] * 5 for key, values, default in usual]
+    return made, np.array([moved(TRIANGLE, world @ matrix(*row)) for row in zip(*columns, strict=True)])
 
 
 @pytest.mark.parametrize(
@@ -275,15 +262,8 @@ def test_rotations_of_instances_by_meshopt(tmp_path: Path) -> None:
     made, right = instanced(parts="R")
     turns = Rotation.random(5, random_state=1).as_quat()
     packed = meshoptimizer.encode_vertex_buffer(np.frombuffer(quaternions(turns), np.void(bytes(8)).dtype), 5, 8)
-    held = {
-        "buffer": 0,
-        "byteOffset": 0,
-        "byteLength": len(packed),
-        "byteStride": 8,
-        "count": 5,
-        "mode": "ATTRIBUTES",
-        "filter": "QUATERNION",
-    }
+    held = {"buffer": 0, "byteOffset": 0, "byteLength": len(packed), "byteStride": 8, "count": 5}
+    held |= {"mode": "ATTRIBUTES", "filter": "QUATERNION"}
     view = made.view(bytes(40), extensions={"EXT_meshopt_compression": held})
     held["byteOffset"] = made.content["bufferViews"][made.view(bytes(packed))]["byteOffset"]
     accessor = {"bufferView": view, "componentType": 5122, "normalized": True, "count": 5, "type": "VEC4"}
@@ -295,49 +275,39 @@ def test_rotations_of_instances_by_meshopt(tmp_path: Path) -> None:
         read(made, tmp_path)
 
 
-def broken_instances(change: Any) -> Glb:
+MANY = {"componentType": 5126, "count": 9_000_000, "type": "VEC3"}
+
+
+def with_attribute(name: str, value: Any) -> Glb:
+    """Instances with another attribute."""
     made, _ = instanced()
-    change(made.content["nodes"][1], made)
+    held = made.add("accessors", value) if isinstance(value, dict) else made.array(value)
+    made.content["nodes"][1]["extensions"]["EXT_mesh_gpu_instancing"]["attributes"][name] = held
     return made
 
 
-def broken_skin(change: Any) -> Glb:
-    made, _ = skinned()
-    change(made.content["skins"][0], made)
+def with_change(made: Glb, part: str, index: int, change: Any) -> Glb:
+    """A file with another item of a list of its document."""
+    made.content[part][index].update(change)
     return made
-
-
-def give(name: str, value: Any) -> Any:
-    """A change that gives the instances another attribute."""
-
-    def change(node: Any, made: Glb) -> None:
-        held = made.add("accessors", value) if isinstance(value, dict) else made.array(value)
-        node["extensions"]["EXT_mesh_gpu_instancing"]["attributes"][name] = held
-
-    return change
-
-
-def accessor_of(change: Any) -> Any:
-    """A change of the accessor of the matrices."""
-    return lambda skin, made: made.content["accessors"][skin["inverseBindMatrices"]].update(change)
 
 
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (broken_instances(lambda node, _: node["extensions"]["EXT_mesh_gpu_instancing"].update(attributes={})), "no"),
-        (broken_instances(give("SCALE", [[1, 1, 1]])), r"\[1, 5\]"),
-        (broken_instances(give("ROTATION", [[0, 0, 0, 0]] * 5)), "zero"),
-        (broken_instances(give("_A", {"componentType": 5126, "count": 9_000_000, "type": "VEC3"})), r"\[5, 9000000\]"),
-        (broken_instances(lambda node, made: node.update(skin=0)), "cannot be instanced"),
-        (broken_skin(lambda skin, made: skin.update(joints=[0, 1])), "of 2"),
-        (broken_skin(lambda skin, made: skin.update(joints=[0, 99])), "no node of the scene"),
-        (broken_skin(lambda skin, made: skin.update(joints=[])), "no node of the scene"),
-        (broken_skin(accessor_of({"count": 3})), "3 inverse"),
-        (broken_skin(lambda skin, made: made.content["accessors"][1].update(type="VEC3")), "JOINTS_0"),
-        (broken_skin(lambda skin, made: made.content["nodes"][6].update(skin=4)), r"skins\[4\]"),
+        (with_change(instanced()[0], "nodes", 1, {"extensions": {INSTANCING: {"attributes": {}}}}), "no"),
+        (with_attribute("SCALE", [[1, 1, 1]]), r"\[1, 5\]"),
+        (with_attribute("ROTATION", [[0, 0, 0, 0]] * 5), "zero"),
+        (with_attribute("_A", MANY), r"\[5, 9000000\]"),
+        (with_change(instanced()[0], "nodes", 1, {"skin": 0}), "cannot be instanced"),
+        (with_change(skinned()[0], "skins", 0, {"joints": [0, 1]}), "of 2"),
+        (with_change(skinned()[0], "skins", 0, {"joints": [0, 99]}), "no node of the scene"),
+        (with_change(skinned()[0], "skins", 0, {"joints": []}), "no node of the scene"),
+        (with_change(skinned()[0], "accessors", -1, {"count": 3}), "3 inverse"),
+        (with_change(skinned()[0], "accessors", 1, {"type": "VEC3"}), "JOINTS_0"),
+        (with_change(skinned()[0], "nodes", 6, {"skin": 4}), r"skins\[4\]"),
     ],
-)  # fmt: skip
+)
 def test_damage_is_one_line(tmp_path: Path, made: Glb, words: str) -> None:
     with pytest.raises(DataError, match=words) as error:
         read(made, tmp_path)
@@ -346,8 +316,7 @@ def test_damage_is_one_line(tmp_path: Path, made: Glb, words: str) -> None:
 
 def test_more_instances_than_are_drawn_are_refused(tmp_path: Path) -> None:
     made, _ = instanced()
-    many = {"_A": made.add("accessors", {"componentType": 5126, "count": 9_000_000, "type": "VEC3"})}
-    made.content["nodes"][1]["extensions"]["EXT_mesh_gpu_instancing"]["attributes"] = many
+    made.content["nodes"][1]["extensions"][INSTANCING]["attributes"] = {"_A": made.add("accessors", MANY)}
     with pytest.raises(DataError, match="draw more than"):
         read(made, tmp_path)
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.glb import TRIANGLE, Glb
+from support.glb import TRIANGLE, triangle
 from worldgauge.core.errors import DataError
 from worldgauge.worlds.scan.mesh import ours, theirs
-from worldgauge.worlds.scan.prepared import Reading, digest_of_scan
+from worldgauge.worlds.scan.prepared import ScanOptions, digest_of_scan
 from worldgauge.worlds.scan.readers import files_beside, read_mesh
 from worldgauge.worlds.scan.sources import add, scenes_of
 
+INSTANCE = "apt_0.scene_instance.json"
 HEAD = """ply
 format ascii 1.0
 element vertex 6
@@ -34,12 +35,6 @@ end_header
 5 5 5
 6 5 5
 """
-
-
-@pytest.fixture(autouse=True)
-def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLDGAUGE_CONFIG", str(tmp_path / "config"))
-    monkeypatch.setenv("WORLDGAUGE_CACHE", "off")
 
 
 def replica(folder: Path) -> Path:
@@ -91,24 +86,18 @@ def test_scannetpp(tmp_path: Path) -> None:
 
 def replicacad(folder: Path) -> Path:
     for kind, name, size in (("stages", "frl_apartment_stage", 4.0), ("objects", "frl_apartment_chair_01", 1.0)):
-        made = Glb()
-        made.mesh({"attributes": {"POSITION": made.array(np.array(TRIANGLE) * size)}})
         (folder / kind).mkdir(parents=True)
-        (folder / kind / f"{name}.glb").write_bytes(made.bytes())
+        triangle(np.array(TRIANGLE) * size).write(folder / kind / f"{name}.glb")
         config = folder / "configs" / kind / f"{name}.{kind[:-1]}_config.json"
         config.parent.mkdir(parents=True)
         config.write_text(json.dumps({"render_asset": f"../../{kind}/{name}.glb"}))
-    half = float(np.sqrt(0.5))
+    half, chair = float(np.sqrt(0.5)), "frl_apartment_chair_01"
     content = {
         "translation_origin": "asset_local",
         "stage_instance": {"template_name": "stages/frl_apartment_stage"},
         "object_instances": [
-            {
-                "template_name": "objects/frl_apartment_chair_01",
-                "translation": [1, 2, 3],
-                "rotation": [half, 0, half, 0],
-            },
-            {"template_name": "frl_apartment_chair_01", "translation_origin": "COM", "translation": [0, 0, 0]},
+            {"template_name": f"objects/{chair}", "translation": [1, 2, 3], "rotation": [half, 0, half, 0]},
+            {"template_name": chair, "translation_origin": "COM", "translation": [0, 0, 0]},
         ],
         "articulated_object_instances": [{"template_name": "fridge"}],
     }
@@ -137,10 +126,10 @@ def test_replicacad(tmp_path: Path) -> None:
 @pytest.mark.parametrize("made", [replica, scannetpp, replicacad])
 def test_what_lies_beside_is_part_of_the_digest(tmp_path: Path, made: Callable[[Path], Path]) -> None:
     path = made(tmp_path / "data")
-    before = digest_of_scan(path, Reading("z"))
+    before = digest_of_scan(path, ScanOptions("z"))
     beside = files_beside(path)[-1]
     beside.write_bytes(beside.read_bytes() + b" ")
-    assert digest_of_scan(path, Reading("z")) != before
+    assert digest_of_scan(path, ScanOptions("z")) != before
 
 
 def text(path: Path, old: str, new: str) -> None:
@@ -159,15 +148,9 @@ def text(path: Path, old: str, new: str) -> None:
         (scannetpp, "segments.json", "[4, 4,", '["x", 4,', "segIndices are 6, not 6 numbers"),
         (scannetpp, "segments_anno.json", '"objectId": 2', '"objectId": 70000', r"segGroups\[1\]: objectId is 70000"),
         (scannetpp, "segments_anno.json", '"label": "monitor"', '"label": null', r"segGroups\[1\]: it has no label"),
-        (replicacad, "apt_0.scene_instance.json", '"rotation": [', '"rotation": [0, ', "rotation is .* not 4 numbers"),
-        (
-            replicacad,
-            "apt_0.scene_instance.json",
-            "stages/frl_apartment_stage",
-            "stages/none",
-            "none.glb: is not there",
-        ),
-        (replicacad, "apt_0.scene_instance.json", "apartment_chair_01", "x/../../../../x", "is not there"),
+        (replicacad, INSTANCE, '"rotation": [', '"rotation": [0, ', "rotation is .* not 4 numbers"),
+        (replicacad, INSTANCE, "stages/frl_apartment_stage", "stages/none", "none.glb: is not there"),
+        (replicacad, INSTANCE, "apartment_chair_01", "x/../../../../x", "is not there"),
     ],
 )
 def test_damage_is_one_line_that_names_the_file(
@@ -190,14 +173,13 @@ def test_no_asset_outside_the_data_set_is_read(tmp_path: Path) -> None:
 
 
 def test_files_that_a_gltf_names(tmp_path: Path) -> None:
-    made = Glb()
-    made.mesh({"attributes": {"POSITION": made.array(TRIANGLE)}})
+    made = triangle()
     made.bytes()
     (tmp_path / "a.bin").write_bytes(bytes(made.data))
     made.content["buffers"] = [{"byteLength": len(made.data), "uri": "a.bin"}]
     path = tmp_path / "a.gltf"
     path.write_text(json.dumps(made.content))
-    before = digest_of_scan(path, Reading())
+    before = digest_of_scan(path, ScanOptions())
     assert files_beside(path) == (tmp_path / "a.bin",)
     (tmp_path / "a.bin").write_bytes(bytes(made.data) + b"x")
-    assert digest_of_scan(path, Reading()) != before
+    assert digest_of_scan(path, ScanOptions()) != before

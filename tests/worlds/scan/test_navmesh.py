@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.places import TESTS
-from worldgauge.core.errors import DataError, ShapeError, WorldgaugeError
+from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.scan import _detour
 from worldgauge.worlds.scan.mesh import ours
@@ -122,30 +122,3 @@ def test_damage_is_one_line(tmp_path: Path, change: object, words: str) -> None:
     with pytest.raises(DataError, match=words) as found:
         NavMesh.read(path)
     assert "\n" not in str(found.value)
-
-
-def attack(folder: Path, count: int) -> None:
-    data, rng, path = FILE.read_bytes(), np.random.default_rng(count), folder / "a.navmesh"
-    refused = 0
-    for _ in range(count):
-        changed = bytearray(data)
-        for _ in range(int(rng.integers(1, 5))):
-            changed[int(rng.integers(len(changed) if rng.random() < 0.6 else 210))] = int(rng.integers(256))
-        path.write_bytes(bytes(changed[: int(rng.integers(len(changed)))] if rng.random() < 0.1 else changed))
-        try:
-            floor = NavMesh.read(path)
-        except WorldgaugeError:
-            refused += 1
-            continue
-        assert floor.slide([0.5, 0.5, 0.1], [0.7, 0.5, 0.1]) is None or len(floor.surface.sides) > 0
-        floor.distance([2.0, 2.0, 0.1], [5.0, 2.0, 3.0])
-    assert refused > count // 10
-
-
-def test_changed_files(tmp_path: Path) -> None:
-    attack(tmp_path, 150)
-
-
-@pytest.mark.slow
-def test_many_changed_files(tmp_path: Path) -> None:
-    attack(tmp_path, 20_000)

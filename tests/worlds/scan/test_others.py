@@ -9,20 +9,20 @@ from support.opengl import OpenGl, context
 from support.scan_room import write_example
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, pose_from_yaw_pitch
 from worldgauge.worlds.scan.camera import grid_of, render
-from worldgauge.worlds.scan.clusters import Scene, scene_of
+from worldgauge.worlds.scan.clusters import ScanScene, scene_of
 from worldgauge.worlds.scan.gltf import read_gltf
-from worldgauge.worlds.scan.mesh import Mesh
+from worldgauge.worlds.scan.mesh import ScanMesh
 
 
 @pytest.fixture(scope="module")
-def mesh(tmp_path_factory: pytest.TempPathFactory) -> Mesh:
+def mesh(tmp_path_factory: pytest.TempPathFactory) -> ScanMesh:
     path = tmp_path_factory.mktemp("room") / "room.glb"
     write_example(path, texel_m=0.01, quality=None)
     return read_gltf(path)
 
 
 @pytest.fixture(scope="module")
-def scene(mesh: Mesh) -> Scene:
+def scene(mesh: ScanMesh) -> ScanScene:
     return scene_of(mesh)[0]
 
 
@@ -35,7 +35,7 @@ def poses(count: int) -> list[FloatArray]:
 
 
 @pytest.mark.parametrize("camera", [Camera(160, 90, 90.0, 84.0, 70.0, 50.0), Panorama(128, 64)])
-def test_depth_is_that_of_embree(scene: Scene, camera: Camera | Panorama) -> None:
+def test_depth_is_that_of_embree(scene: ScanScene, camera: Camera | Panorama) -> None:
     rtcore = pytest.importorskip("embreex.rtcore_scene")
     from embreex.mesh_construction import TriangleMesh
 
@@ -68,7 +68,7 @@ def rays_of(camera: Camera | Panorama) -> FloatArray:
     return np.stack(rays, -1).reshape(-1, 3)
 
 
-def test_colour_is_that_of_opengl(mesh: Mesh, scene: Scene) -> None:
+def test_colour_is_that_of_opengl(mesh: ScanMesh, scene: ScanScene) -> None:
     gl = OpenGl(context(), mesh)
     camera = Camera.from_horizontal_fov(512, 288, 90)
     near = far = total = 0
@@ -80,7 +80,7 @@ def test_colour_is_that_of_opengl(mesh: Mesh, scene: Scene) -> None:
     assert far <= 0.02 * total, far / total
 
 
-def test_a_panorama_and_a_pinhole_agree_to_the_bit_where_their_rays_are_one(scene: Scene) -> None:
+def test_a_panorama_and_a_pinhole_agree_to_the_bit_where_their_rays_are_one(scene: ScanScene) -> None:
     # The middle of an odd size looks straight ahead in both; pixels are of one size there.
     around = Panorama(129, 65)
     ahead = Camera(33, 33, 129 / (2 * np.pi), 129 / (2 * np.pi), 16.5, 16.5)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.glb import TRIANGLE, Glb
+from support.glb import TRIANGLE, Glb, triangle
 from support.places import TESTS
 from support.scan_room import CATEGORIES, example_boxes, write_example
 from worldgauge.core.errors import UnknownNameError, UsageError, WorldError
@@ -19,24 +19,18 @@ from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.camera import BoxScene, render
 from worldgauge.worlds.scan import Scan, checking, prepared, sources
 from worldgauge.worlds.scan.mesh import ours, theirs
-from worldgauge.worlds.scan.prepared import Reading
+from worldgauge.worlds.scan.prepared import ScanOptions
 from worldgauge.worlds.scan.readers import read_mesh
 from worldgauge.worlds.walking.geodesic import Geodesic
 
 VECTORS = TESTS / "vectors" / "scan"
+HOUSE = json.loads((VECTORS / "two_storeys.json").read_text())
 EXAMPLE = Path(sources.__file__).parent / "examples" / "room.glb"
-
-
-@pytest.fixture(autouse=True)
-def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLDGAUGE_CONFIG", str(tmp_path / "config"))
-    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("WORLDGAUGE_SCENES", raising=False)
 
 
 @pytest.fixture(scope="module")
 def example() -> Scan:
-    return Scan.of_file(EXAMPLE, Reading())
+    return Scan.of_file(EXAMPLE, ScanOptions())
 
 
 def test_the_example_is_the_room_of_boxes(example: Scan) -> None:
@@ -56,7 +50,7 @@ def test_the_example_is_the_room_of_boxes(example: Scan) -> None:
 
 def test_the_example_can_be_made_again(tmp_path: Path, example: Scan) -> None:
     write_example(tmp_path / "room.glb")
-    again = Scan.of_file(tmp_path / "room.glb", Reading())
+    again = Scan.of_file(tmp_path / "room.glb", ScanOptions())
     for name in ("corners", "rows", "instance", "category"):
         assert np.array_equal(getattr(again.prepared.scene, name), getattr(example.prepared.scene, name))
 
@@ -145,65 +139,53 @@ def test_a_check_finds_what_is_wrong(tmp_path: Path, example: Scan) -> None:
     sheet, plan = checking.contact_sheet(example, np.random.default_rng(0)), checking.plan_picture(example, 200)
     assert sheet.std() > 20
     assert plan.shape[1] == 200
-    millimetres = checking.look_over(Scan.of_file(EXAMPLE, Reading(scale=1000.0)))
+    millimetres = checking.look_over(Scan.of_file(EXAMPLE, ScanOptions(scale=1000.0)))
     assert any("--scale 0.001" in line for line in millimetres.problems)
-    made = Glb()
-    made.mesh({"attributes": {"POSITION": made.array(np.array(TRIANGLE) * 5)}})
-    (tmp_path / "one.glb").write_bytes(made.bytes())
-    assert any(
-        "no indoor floor" in line for line in checking.look_over(Scan.of_file(tmp_path / "one.glb", Reading())).problems
-    )
+    one = triangle(np.array(TRIANGLE) * 5).write(tmp_path / "one.glb")
+    assert any("no indoor floor" in line for line in checking.look_over(Scan.of_file(one, ScanOptions())).problems)
 
 
 def test_a_scan_that_is_inside_out_is_told(tmp_path: Path) -> None:
     mesh, made = read_mesh(EXAMPLE), Glb()
     indices = made.array(mesh.triangles[:, ::-1].ravel(), "u4")
     made.mesh({"attributes": {"POSITION": made.array(theirs(mesh.vertices, "y"))}, "indices": indices})
-    (tmp_path / "flipped.glb").write_bytes(made.bytes())
-    found = checking.look_over(Scan.of_file(tmp_path / "flipped.glb", Reading()))
+    path = made.write(tmp_path / "flipped.glb")
+    found = checking.look_over(Scan.of_file(path, ScanOptions()))
     assert any("seen from behind, and so not drawn: --two-sided" in line for line in found.problems)
-    assert checking.look_over(Scan.of_file(tmp_path / "flipped.glb", Reading(two_sided=True))).ok
+    assert checking.look_over(Scan.of_file(path, ScanOptions(two_sided=True))).ok
 
 
 def test_a_scan_without_its_textures_is_not_used(tmp_path: Path) -> None:
-    made = Glb()
-    made.mesh(
-        {"attributes": {"POSITION": made.array(TRIANGLE)}, "material": made.image(b"\x89PNG\r\n\x1a\n" + bytes(40))}
-    )
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "bare.glb").write_bytes(made.bytes())
+    triangle(picture=b"\x89PNG\r\n\x1a\n" + bytes(40)).write(tmp_path / "data" / "bare.glb")
     sources.add("data", tmp_path / "data")
     with pytest.raises(WorldError, match=r"100% of it has no texture; .*images\[0\]"):
         Scan("data/bare")
 
 
-def test_a_published_floor_must_lie_on_the_scan(tmp_path: Path) -> None:
-    held = json.loads((VECTORS / "two_storeys.json").read_text())
+@pytest.fixture
+def house(tmp_path: Path) -> Scan:
+    """Two storeys with stairs and a roof, and their published floor."""
     made = Glb()
-    indices = made.array(np.array(held["triangles"]).ravel(), "u4")
-    made.mesh({"attributes": {"POSITION": made.array(held["vertices"])}, "indices": indices})
-    (tmp_path / "house.glb").write_bytes(made.bytes())
-    navmesh = VECTORS / "two_storeys.navmesh"
-    house = Scan.of_file(tmp_path / "house.glb", Reading(), navmesh)
+    indices = made.array(np.array(HOUSE["triangles"]).ravel(), "u4")
+    made.mesh({"attributes": {"POSITION": made.array(HOUSE["vertices"])}, "indices": indices})
+    return Scan.of_file(made.write(tmp_path / "house.glb"), ScanOptions(), VECTORS / "two_storeys.navmesh")
+
+
+def test_a_published_floor_must_lie_on_the_scan(house: Scan) -> None:
     found = checking.look_over(house)
     assert found.ok, found.problems
     assert found.facts["navmesh_m2"] == 124.7
     assert len(found.facts["storeys_m"]) == 2
-    wrong = checking.look_over(Scan.of_file(EXAMPLE, Reading(), navmesh))
+    wrong = checking.look_over(Scan.of_file(EXAMPLE, ScanOptions(), VECTORS / "two_storeys.navmesh"))
     assert any("another scene" in line for line in wrong.problems)
 
 
-def test_the_found_floor_gives_about_the_distances_of_the_published_one(tmp_path: Path) -> None:
-    held = json.loads((VECTORS / "two_storeys.json").read_text())
-    made = Glb()
-    indices = made.array(np.array(held["triangles"]).ravel(), "u4")
-    made.mesh({"attributes": {"POSITION": made.array(held["vertices"])}, "indices": indices})
-    (tmp_path / "house.glb").write_bytes(made.bytes())
-    house = Scan.of_file(tmp_path / "house.glb", Reading())
+def test_the_found_floor_gives_about_the_distances_of_the_published_one(house: Scan) -> None:
     ratios = []
     for storey, level in enumerate(house.heightfield.storeys):
         geodesic = Geodesic(house.heightfield.floor(storey))
-        for case in held["paths"]:
+        for case in HOUSE["paths"]:
             a, b = (ours(np.array([case[end]]), "y")[0] for end in ("start", "end"))
             near = abs(a[2] - level) < 0.5 and abs(b[2] - level) < 0.5
             if case["geodesic"] is None or not near or case["geodesic"] < 1.0:
@@ -236,7 +218,7 @@ def test_a_file_that_is_replaced_by_one_of_its_size_and_time_is_another(tmp_path
     shutil.copy(EXAMPLE, path)
     other.write_bytes(EXAMPLE.read_bytes()[:-1] + b"\1")
     os.utime(path, ns=(10**18, 10**18))
-    before = prepared.digest_of_scan(path, Reading())
+    before = prepared.digest_of_scan(path, ScanOptions())
     os.utime(other, ns=(10**18, 10**18))
     os.replace(other, path)
-    assert prepared.digest_of_scan(path, Reading()) != before
+    assert prepared.digest_of_scan(path, ScanOptions()) != before

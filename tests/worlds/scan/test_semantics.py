@@ -22,13 +22,6 @@ FILE = Path("names.txt")
 HEADER = "HM3D Semantic Annotations\n"
 
 
-@pytest.fixture(autouse=True)
-def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLDGAUGE_CONFIG", str(tmp_path / "config"))
-    monkeypatch.setenv("WORLDGAUGE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("WORLDGAUGE_SCENES", raising=False)
-
-
 def test_rows_with_commas_and_other_ends_of_lines() -> None:
     rows = '1,A1B2C3,"chair, of wood",2\r\n\r\n2,000001,"tv_stand",-0\r\n'.replace("-0", "0")
     found = hm3d_table(HEADER.replace("\n", "\r\n") + rows, FILE)
@@ -107,6 +100,7 @@ def test_splits_are_published_or_by_hash_and_folders_give_theirs(tmp_path: Path)
     assert [split_of(f"hm3d/{n:05d}-TEEsavR23oF") for n in (0, 799, 800, 899, 900)] == [
         *("train", "train", "val", "val", "test")
     ]
+    assert [split_of(f"mp3d/{id}") for id in ("17DRP5sb8fy", "2azQ1b91cZZ", "2t7WUuJeko7")] == ["train", "val", "test"]
     others = [split_of(f"mine/flat-{n}") for n in range(1000)]
     assert [round(others.count(name), -2) for name in ("train", "val", "test")] == [800, 100, 100]
     make_hm3d(tmp_path / "hm3d")

@@ -1,6 +1,6 @@
 """A table that a test furnishes itself."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,52 +9,50 @@ import pytest
 
 from support.stl import write_meshes
 from worldgauge.worlds.tabletop import Tabletop
-from worldgauge.worlds.tabletop.contract import Colour, Memory, TableScene, Thing, table_tasks
-from worldgauge.worlds.tabletop.pose_plans import HandPose
+from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, TableObject, TableScene, TableTask, table_tasks
+from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder
 from worldgauge.worlds.tabletop.simulation import Simulation
 
-Furnish = Callable[[Any], None]
 
+class Furnished(TableTask):
+    """A task without a goal: one body named "thing", at a place `above_m` the table. With a mass it can be moved."""
 
-class Furnished:
-    """A task without a goal: what `furnish` puts on the table, and what of it is told of."""
+    instruction, wordings = "do nothing", ()
 
-    instruction = "do nothing"
-    wordings: tuple[str, ...] = ()
-
-    def __init__(self, furnish: Furnish, things: tuple[Thing, ...]) -> None:
-        self.things, self._furnish = things, furnish
+    def __init__(
+        self, half_m: Any, x: float, y: float, above_m: float, mass: float = 0.0, shape: str = "box", things: Any = ()
+    ) -> None:
+        self._half_m, self._at, self._mass, self._shape = half_m, (x, y, TABLE_M + above_m), mass, shape
+        self.things: tuple[TableObject, ...] = things
         self.painted: dict[str, Colour] = {}
 
     def add(self, spec: Any) -> None:
-        self._furnish(spec)
-
-    def noted(self, scene: TableScene, memory: Memory) -> Memory:
-        return memory
+        body = spec.worldbody.add_body(name="thing", pos=self._at)
+        weight = {"mass": self._mass} if self._mass else {}
+        if self._mass:
+            body.add_freejoint()
+        if self._shape == "box":
+            box(body, self._half_m, COLOURS["red"], name="red", **weight)
+        else:
+            cylinder(body, self._half_m[0], self._half_m[2], COLOURS["red"], name="red", **weight)
 
     def progress(self, scene: TableScene) -> float:
         return 0.0
 
-    def colours(self, memory: Memory) -> Mapping[str, Colour]:
+    def colours(self, memory: Memory) -> dict[str, Colour]:
         return self.painted
-
-    def finish(self, scene: TableScene) -> None:
-        pass
-
-    def plan(self, scene: TableScene) -> list[HandPose]:
-        return []
 
 
 @pytest.fixture
 def furnished() -> Iterator[Callable[..., Simulation]]:
-    """furnished(furnish, *things): a simulation of a table with what `furnish(spec)` puts on it."""
-    made: list[tuple[Furnish, tuple[Thing, ...]]] = []
+    """A simulation of a table with a `Furnished` of these arguments."""
+    made: list[Furnished] = []
 
     def task(variation: int, rng: np.random.Generator) -> Furnished:
-        return Furnished(*made[-1])
+        return made[-1]
 
-    def build(furnish: Furnish, *things: Thing) -> Simulation:
-        made.append((furnish, things))
+    def build(*args: Any, **more: Any) -> Simulation:
+        made.append(Furnished(*args, **more))
         return Simulation(Tabletop("furnished"))
 
     table_tasks.register("furnished", variations=1)(task)

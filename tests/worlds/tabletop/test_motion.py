@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +15,10 @@ from worldgauge.worlds.tabletop.franka_arm import (
     JUMP_RAD,
     REACHED_M,
     REACHED_RAD,
-    Motion,
+    ArmPlanner,
     UnreachableError,
     tip_pose,
 )
-from worldgauge.worlds.tabletop.shapes import COLOURS, box
 from worldgauge.worlds.tabletop.simulation import Simulation
 
 LOW = np.array([joint.low_rad for joint in JOINTS])
@@ -34,8 +32,8 @@ def table() -> Simulation:
 
 
 @pytest.fixture
-def motion(table: Simulation) -> Motion:
-    return Motion(table.model)
+def motion(table: Simulation) -> ArmPlanner:
+    return ArmPlanner(table.model)
 
 
 def turned(axis: str, angle: float) -> FloatArray:
@@ -53,7 +51,7 @@ def at(x: float, y: float, z: float, rotation: FloatArray = DOWN) -> FloatArray:
     return pose
 
 
-def assert_leads(motion: Motion, start: FloatArray, way: list[FloatArray], goal: FloatArray) -> None:
+def assert_leads(motion: ArmPlanner, start: FloatArray, way: list[FloatArray], goal: FloatArray) -> None:
     """Within limits, without jumps, through nothing, to the goal."""
     end = motion.tip_of(way[-1])
     assert np.linalg.norm(end[:3, 3] - goal[:3, 3]) < REACHED_M
@@ -64,7 +62,7 @@ def assert_leads(motion: Motion, start: FloatArray, way: list[FloatArray], goal:
         assert motion._hit(other) is None
 
 
-def test_every_place_over_the_table_is_reached_from_above(motion: Motion, table: Simulation) -> None:
+def test_every_place_over_the_table_is_reached_from_above(motion: ArmPlanner, table: Simulation) -> None:
     rng = np.random.default_rng(1)
     state = np.array(table.data.qpos)
     for _ in range(40):
@@ -73,7 +71,7 @@ def test_every_place_over_the_table_is_reached_from_above(motion: Motion, table:
         assert_leads(motion, np.array(HOME_RAD), motion.way(state, goal), goal)
 
 
-def test_most_of_what_joints_allow_is_found_tilted_too(motion: Motion, table: Simulation) -> None:
+def test_most_of_what_joints_allow_is_found_tilted_too(motion: ArmPlanner, table: Simulation) -> None:
     rng = np.random.default_rng(2)
     state = np.array(table.data.qpos)
     found = tried = 0
@@ -94,7 +92,7 @@ def test_most_of_what_joints_allow_is_found_tilted_too(motion: Motion, table: Si
     assert found >= 0.9 * tried
 
 
-def test_joints_that_are_there_already_stay(motion: Motion) -> None:
+def test_joints_that_are_there_already_stay(motion: ArmPlanner) -> None:
     joints = np.array(HOME_RAD)
     np.testing.assert_array_equal(motion.solve(motion.tip_of(joints), joints), joints)
 
@@ -108,23 +106,20 @@ def test_joints_that_are_there_already_stay(motion: Motion) -> None:
         (at(0.3, 0.1, TABLE_M - 0.05), "inside something that stands fast"),
     ],
 )
-def test_what_cannot_be_reached_is_said(motion: Motion, table: Simulation, goal: FloatArray, reason: str) -> None:
+def test_what_cannot_be_reached_is_said(motion: ArmPlanner, table: Simulation, goal: FloatArray, reason: str) -> None:
     with pytest.raises(UnreachableError, match=reason):
         motion.way(np.array(table.data.qpos), goal)
 
 
-def test_links_that_meet_are_noticed_and_neighbours_are_not(motion: Motion) -> None:
+def test_links_that_meet_are_noticed_and_neighbours_are_not(motion: ArmPlanner) -> None:
     assert motion._hit(np.array(HOME_RAD)) is None
     # Folded up, with the hand between lower arm and column.
     assert motion._hit(np.array([0.0, 0.0, 0.0, -3.05, 0.0, np.pi / 2, np.pi / 4])) == "itself"
 
 
 def test_a_way_leads_over_what_stands_between(furnished: Callable[..., Simulation]) -> None:
-    def wall(spec: Any) -> None:
-        box(spec.worldbody.add_body(pos=(0.25, 0.0, TABLE_M + 0.08)), (0.1, 0.02, 0.08), COLOURS["red"])
-
-    simulation = furnished(wall)
-    motion = Motion(simulation.model)
+    simulation = furnished((0.1, 0.02, 0.08), 0.25, 0.0, 0.08)
+    motion = ArmPlanner(simulation.model)
     before = np.array(simulation.model.geom_conaffinity)
     state = np.array(simulation.data.qpos)
     simulation.data.qpos[:7] = start = motion.way(state, at(0.25, -0.15, TABLE_M + 0.05))[-1]
@@ -136,19 +131,14 @@ def test_a_way_leads_over_what_stands_between(furnished: Callable[..., Simulatio
 
 
 def test_what_can_be_pushed_is_not_in_the_way(furnished: Callable[..., Simulation]) -> None:
-    def block(spec: Any) -> None:
-        body = spec.worldbody.add_body(pos=(0.25, 0.0, TABLE_M + 0.08))
-        body.add_freejoint()
-        box(body, (0.1, 0.02, 0.08), COLOURS["red"], mass=0.1)
-
-    simulation = furnished(block)
-    motion = Motion(simulation.model)
+    simulation = furnished((0.1, 0.02, 0.08), 0.25, 0.0, 0.08, mass=0.1)
+    motion = ArmPlanner(simulation.model)
     simulation.data.qpos[:7] = motion.way(np.array(simulation.data.qpos), at(0.25, -0.15, TABLE_M + 0.05))[-1]
     way = motion.way(np.array(simulation.data.qpos), at(0.25, 0.15, TABLE_M + 0.05))
     assert max(motion.tip_of(joints)[2, 3] for joints in way) < TABLE_M + 0.06
 
 
-def test_an_arm_that_was_pressed_into_the_table_comes_out_of_it(motion: Motion, table: Simulation) -> None:
+def test_an_arm_that_was_pressed_into_the_table_comes_out_of_it(motion: ArmPlanner, table: Simulation) -> None:
     pressed = motion.solve(at(0.3, 0.1, TABLE_M - 0.005), np.array(HOME_RAD))
     assert pressed is not None
     assert motion._hit(pressed) is not None

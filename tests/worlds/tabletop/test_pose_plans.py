@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError, UsageError
+from worldgauge.core.geometry import rotation_of_quaternion
 from worldgauge.worlds.tabletop import pose_plans as p
 
 SEED = st.integers(0, 2**32 - 1)
@@ -118,17 +119,11 @@ def test_grids_are_exact(n: int, count: int) -> None:
         assert clip.tolist() == [*range(n), *[n - 1] * (count - n)]
 
 
-@pytest.mark.parametrize("n", [31, 61, 99])
-def test_of_long_plans_as_many_poses_stay_as_were_asked_for(n: int) -> None:
-    """The release keeps 23 of 24 here: its last two round to one."""
-    kept = p.grid(n, 24)
-    assert (len({*kept.tolist()}), kept[0], kept[-1]) == (24, 0, n - 1)
-
-
-def test_the_pair_on_which_floats_fail() -> None:
-    floats = np.linspace(0, 30, 23).astype(int)
-    assert (floats != p.grid(31, 23)).any()
-    assert p.grid(31, 23)[11] == 15
+@pytest.mark.parametrize(("n", "count"), [(31, 23), (31, 24), (61, 24), (99, 24)])
+def test_as_many_poses_stay_as_requested_where_floats_or_the_release_fail(n: int, count: int) -> None:
+    kept = p.grid(n, count)
+    assert (len({*kept.tolist()}), kept[0], kept[-1]) == (count, 0, n - 1)
+    assert kept[count // 2] == count // 2 * (n - 1) // (count - 1)
 
 
 @given(SEED, st.integers(1, 20), st.integers(1, 20))
@@ -151,7 +146,7 @@ def pose_channels(poses: ArrayLike) -> NDArray[np.float64]:
     """
     known = p._poses(poses)
     places = ((known[:, :3] - p.WORKSPACE_LOW_M) / (p.POSITION_BINS * p.BIN_M) * 4 - 2) * np.pi
-    columns = p._matrix(known[:, 3:7])[:, :, :2].transpose(0, 2, 1).reshape(-1, 6) * np.pi
+    columns = rotation_of_quaternion(known[:, 3:7])[:, :, :2].transpose(0, 2, 1).reshape(-1, 6) * np.pi
     return np.column_stack([places, columns, (2 * known[:, 7] - 1) * np.pi])
 
 
@@ -183,24 +178,22 @@ def test_points_on_edges_and_outside() -> None:
         p.bins_from_points([[0, float("nan"), 1]])
 
 
-def test_what_is_refused() -> None:
-    poses = random_poses(0, 14)
-    with pytest.raises(UsageError, match="1 to 13 sub-goals, got 14"):
-        p.through_sub_goals(poses[0], poses, 14)
-    with pytest.raises(UsageError, match="got 0"):
-        p.through_sub_goals(poses[0], np.empty((0, 8)), 14)
-    with pytest.raises(UsageError, match="nothing in it"):
-        p.match_length(np.empty((0, 8)), 14)
-    with pytest.raises(UsageError, match="nothing in it"):
-        p.clip_indices(0, 14)
-    with pytest.raises(ShapeError, match=r"\(n, 8\)"):
-        p.match_length(poses[:, :7], 14)
-    with pytest.raises(ShapeError, match=r"\(n, 7\)"):
-        p.poses_from_bins(poses)
-    with pytest.raises(ShapeError, match="length 0"):
-        p.match_length(np.zeros((1, 8)), 14)
-    with pytest.raises(ShapeError, match="finite"):
-        p.match_length(np.full((1, 8), np.nan), 14)
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda poses: p.through_sub_goals(poses[0], poses, 14), UsageError, "1 to 13 sub-goals, got 14"),
+        (lambda poses: p.through_sub_goals(poses[0], poses[:0], 14), UsageError, "got 0"),
+        (lambda poses: p.match_length(poses[:0], 14), UsageError, "nothing in it"),
+        (lambda poses: p.clip_indices(0, 14), UsageError, "nothing in it"),
+        (lambda poses: p.match_length(poses[:, :7], 14), ShapeError, r"\(n, 8\)"),
+        (lambda poses: p.poses_from_bins(poses), ShapeError, r"\(n, 7\)"),
+        (lambda poses: p.match_length(0 * poses, 14), ShapeError, "length 0"),
+        (lambda poses: p.match_length(np.nan * poses, 14), ShapeError, "finite"),
+    ],
+)
+def test_what_is_refused(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call(random_poses(0, 14))
 
 
 @pytest.mark.parametrize("yaw_deg", [0, 30, -135, 200, 725])

@@ -17,8 +17,7 @@ from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.contract import TABLE_M
 from worldgauge.worlds.tabletop.pose_plans import HandPose
-from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder
-from worldgauge.worlds.tabletop.simulation import RECORD_S, Simulation, State, UnstableError
+from worldgauge.worlds.tabletop.simulation import RECORD_S, Simulation, TableState, UnstableError
 
 
 def down(x: float, y: float, above_m: float, gripper: float = 1.0, yaw: float = 0.0) -> HandPose:
@@ -89,12 +88,7 @@ def test_the_edge_of_the_workspace_in_32_bits_lies_inside(table: Simulation) -> 
 
 
 def test_a_move_that_is_held_up_says_how_short_it_stopped(furnished: Callable[..., Simulation]) -> None:
-    def anvil(spec: Any) -> None:
-        body = spec.worldbody.add_body(pos=(0.3, 0.0, TABLE_M + 0.1))
-        body.add_freejoint()
-        box(body, (0.05, 0.05, 0.1), COLOURS["grey"], mass=500.0)
-
-    simulation = furnished(anvil)
+    simulation = furnished((0.05, 0.05, 0.1), 0.3, 0.0, 0.1, mass=500.0)
     simulation.move(down(0.3, -0.15, 0.1))
     move = simulation.move(down(0.3, 0.0, 0.1))
     assert not move.failed
@@ -115,15 +109,7 @@ def test_a_move_that_is_held_up_says_how_short_it_stopped(furnished: Callable[..
 def test_what_is_gripped_is_held_while_the_hand_moves(
     furnished: Callable[..., Simulation], shape: str, half_m: tuple[float, float, float], mass: float
 ) -> None:
-    def thing(spec: Any) -> None:
-        body = spec.worldbody.add_body(name="thing", pos=(0.25, 0.003, TABLE_M + half_m[2] + 0.001))
-        body.add_freejoint()
-        if shape == "box":
-            box(body, half_m, COLOURS["red"], mass=mass)
-        else:
-            cylinder(body, half_m[0], half_m[2], COLOURS["red"], mass=mass)
-
-    simulation = furnished(thing)
+    simulation = furnished(half_m, 0.25, 0.003, half_m[2] + 0.001, mass, shape)
     for pose in (down(0.25, 0.0, 0.1), down(0.25, 0.0, half_m[2]), down(0.25, 0.0, half_m[2], 0.0)):
         simulation.move(pose)
     assert simulation.held("thing")
@@ -140,12 +126,7 @@ def test_what_is_gripped_is_held_while_the_hand_moves(
 
 
 def test_what_is_pushed_over_the_edge_lies_on_the_floor(furnished: Callable[..., Simulation]) -> None:
-    def ball(spec: Any) -> None:
-        body = spec.worldbody.add_body(name="thing", pos=(0.25, 0.7, TABLE_M + 0.1))
-        body.add_freejoint()
-        box(body, (0.02, 0.02, 0.02), COLOURS["red"], mass=0.1)
-
-    simulation = furnished(ball)
+    simulation = furnished((0.02, 0.02, 0.02), 0.25, 0.7, 0.1, mass=0.1)
     for x in (0.2, 0.3):
         simulation.move(down(x, 0.0, 0.2))
     assert simulation.place("thing")[2] == pytest.approx(0.02, abs=0.005)
@@ -160,7 +141,7 @@ def test_a_restored_state_goes_on_as_the_one_it_was_taken_of() -> None:
         told = world.task.plan(one)
         move = one.move(pose)
         other.move(down(0.1, 0.1, 0.3))
-        other.restore(State.of(json.loads(json.dumps(before.plain()))))
+        other.restore(TableState.of(json.loads(json.dumps(before.plain()))))
         assert other.state() == before
         assert other.task.plan(other) == told
         assert other.move(pose) == move
@@ -176,26 +157,19 @@ def test_a_restored_state_goes_on_as_the_one_it_was_taken_of() -> None:
     assert ends[0] == ends[1]
 
 
-TOLD = """
-import hashlib, json, sys
-from worldgauge.worlds.tabletop.simulation import Simulation
-from worldgauge.worlds.tabletop import Tabletop
-
-simulation = Simulation(Tabletop("slide_block", 1, seed=7))
-for pose in simulation.task.plan(simulation)[:3]:
-    simulation.move(pose)
-text = json.dumps(simulation.state().plain()).encode() + simulation.front(96).tobytes()
-print(hashlib.sha256(text).hexdigest())
-"""
-
-
-def test_another_process_comes_to_the_same_bytes(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", TOLD], capture_output=True, text=True, check=True, cwd=tmp_path)
+def digest() -> str:
+    """Of a table after three poses, and of its picture."""
     simulation = Simulation(Tabletop("slide_block", 1, seed=7))
     for pose in simulation.task.plan(simulation)[:3]:
         simulation.move(pose)
     text = json.dumps(simulation.state().plain()).encode() + simulation.front(96).tobytes()
-    assert done.stdout.strip() == hashlib.sha256(text).hexdigest()
+    return hashlib.sha256(text).hexdigest()
+
+
+def test_another_process_comes_to_the_same_bytes(tmp_path: Path) -> None:
+    code = f"import runpy; print(runpy.run_path({__file__!r})['digest']())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == digest()
 
 
 def test_a_world_with_a_state_begins_there(table: Simulation) -> None:
@@ -212,7 +186,7 @@ def test_a_state_of_another_table_is_refused_and_changes_nothing(table: Simulati
     with pytest.raises(WorldError, match="none of this table"):
         table.restore(Simulation(Tabletop("stack_cups", 0)).state())
     with pytest.raises(WorldError, match="none of this table"):
-        table.restore(State((math.nan, *before.physics[1:]), (), 1.0))
+        table.restore(TableState((math.nan, *before.physics[1:]), (), 1.0))
     assert table.state() == before
     for wrong in ([], [[1.0], [], "open"], [["x"], [], 1.0], 3):
         with pytest.raises(WorldError, match=r"no state of a table|none of this table"):

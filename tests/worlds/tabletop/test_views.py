@@ -17,21 +17,17 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, invert
 from worldgauge.worlds.tabletop import Tabletop, engine
-from worldgauge.worlds.tabletop.contract import TABLE_M, Thing
-from worldgauge.worlds.tabletop.shapes import COLOURS, box
+from worldgauge.worlds.tabletop.contract import TABLE_M, TableObject
 from worldgauge.worlds.tabletop.simulation import Simulation, front_camera, front_pose
 
 PLACE, HALF = np.array([0.3, 0.1, TABLE_M + 0.05]), np.array([0.04, 0.06, 0.05])
-BLOCK = Thing("red block", "block", "block", "red", tuple(HALF))
+BLOCK = TableObject("red block", "thing", "block", "red", tuple(HALF))
 OFF_CENTRE = Camera(200, 160, 260.0, 240.0, 70.0, 95.0)
 
 
 @pytest.fixture
 def block(furnished: Callable[..., Simulation]) -> Simulation:
-    def put(spec: Any) -> None:
-        box(spec.worldbody.add_body(name="block", pos=tuple(PLACE)), tuple(HALF), COLOURS["red"], name="red")
-
-    return furnished(put, BLOCK)
+    return furnished(tuple(HALF), *PLACE[:2], 0.05, things=(BLOCK,))
 
 
 def seen_at(points: FloatArray, pose: FloatArray, camera: Camera) -> tuple[FloatArray, FloatArray]:
@@ -203,31 +199,23 @@ def test_a_fork_draws_of_its_own_and_is_stopped_where_it_would_hang() -> None:
     assert (done.returncode, done.stdout.split()) == (0, ["3", "4", "True"]), done.stderr
 
 
-def test_without_libraries_of_graphics_the_engine_says_what_to_install(tmp_path: Path) -> None:
-    (tmp_path / "mujoco.py").write_text("raise AttributeError(\"'NoneType' object has no attribute 'glGetError'\")")
-    code = (
-        "from worldgauge.worlds.tabletop import Tabletop\n"
-        "from worldgauge.core.errors import WorldError\n"
-        "try: Tabletop('push_buttons', 0)\n"
-        "except WorldError as error: print(error)\n"
-    )
-    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": paths}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert "libegl1, libopengl0 and libgl1-mesa-dri" in done.stdout
-    assert done.stdout.count("\n") == 1
+DRAW = """
+import sys
+from worldgauge.core.errors import WorldError
+from worldgauge.worlds.tabletop import Tabletop
+from worldgauge.worlds.tabletop.simulation import Simulation
+sys.modules["mujoco.egl"] = None
+try: Simulation(Tabletop("push_buttons", 0)).front(32)
+except WorldError as error: print(error)
+"""
 
 
-def test_without_graphics_it_says_what_to_install() -> None:
-    code = (
-        "from worldgauge.worlds.tabletop.simulation import Simulation\n"
-        "from worldgauge.worlds.tabletop import Tabletop\n"
-        "import sys; sys.modules['mujoco.egl'] = None\n"
-        "from worldgauge.core.errors import WorldError\n"
-        "try: Simulation(Tabletop('push_buttons', 0)).front(32)\n"
-        "except WorldError as error: print(error)\n"
-    )
+@pytest.mark.parametrize("engine", [None, "raise AttributeError(\"'NoneType' object has no attribute 'glGetError'\")"])
+def test_without_graphics_or_their_libraries_it_says_what_to_install(engine: str | None, tmp_path: Path) -> None:
+    if engine is not None:
+        (tmp_path / "mujoco.py").write_text(engine)
     environment = {name: value for name, value in os.environ.items() if name != "MUJOCO_GL"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-c", DRAW], capture_output=True, text=True, check=True, env=environment)
     assert "libegl1, libopengl0 and libgl1-mesa-dri" in done.stdout
     assert done.stdout.count("\n") == 1

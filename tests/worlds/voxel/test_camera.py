@@ -44,24 +44,16 @@ def test_all_four_walls_are_as_far_as_they_are(yaw: float) -> None:
     assert view.depth[0, 0] == pytest.approx(gaps[yaw], abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "height"),
-    [
-        ("stone", 1.0),
-        ("oak_slab", 0.5),
-        ("oak_top_slab", 1.0),
-        ("snow_layer", 0.125),
-        ("water", 0.875),
-        ("white_carpet", 0.0625),
-        ("lantern_post", 1.0),
-        ("torch", 0.8125),
-        ("oak_fence", 1.0),
-        ("oak_leaves", 1.0),
-    ],
-)
-def test_heights_of_shapes_seen_from_above(name: str, height: float) -> None:
+HEIGHTS = """
+    stone:1.0 oak_slab:0.5 oak_top_slab:1.0 snow_layer:0.125 water:0.875 white_carpet:0.0625 lantern_post:1.0
+    torch:0.8125 oak_fence:1.0 oak_leaves:1.0
+"""
+
+
+@pytest.mark.parametrize(("name", "height"), [pair.split(":") for pair in HEIGHTS.split()])
+def test_heights_of_shapes_seen_from_above(name: str, height: str) -> None:
     view = render(single(name), pose_from_yaw_pitch([4.52, 4.47, 5.0], 0.0, -np.pi / 2), Camera(1, 1, 1, 1, 0.5, 0.5))
-    assert view.depth[0, 0] == pytest.approx(5.0 - height, abs=1e-5)
+    assert view.depth[0, 0] == pytest.approx(5.0 - float(height), abs=1e-5)
     assert view.category[0, 0] == CATEGORY_OF[block(name)]
 
 
@@ -75,7 +67,7 @@ def test_stairs_are_high_on_the_side_they_face(facing: str, high: tuple[int, int
         assert render(grid, pose_from_yaw_pitch(eye, 0.0, -np.pi / 2), down).depth[0, 0] == pytest.approx(3.0 - height)
 
 
-def test_faces_wear_their_texture_upright_and_in_their_light() -> None:
+def test_what_is_painted_is_seen() -> None:
     # 16 x 16 pixels, one a texel: the west face of a block seen from 16 m with focal 256 px.
     states = np.zeros((20, 9, 6), np.uint8)
     states[18, 4, 2] = block("poppy")
@@ -85,9 +77,7 @@ def test_faces_wear_their_texture_upright_and_in_their_light() -> None:
         view = render(Grid.of(world_of(states)), pose_from_yaw_pitch([2.0, 4.5, 2.5], 0.0), camera)
         expected = np.rint(texture_of(name, face)[..., :3] * SHADES[FACE_NAMES.index(face)])
         assert np.array_equal(view.rgb, expected)
-
-
-def test_a_plant_is_seen_only_where_it_is_painted() -> None:
+    # A plant is seen only where it is painted.
     view = render(single("poppy"), pose_from_yaw_pitch([0.5, 4.5, 0.5], 0.0), Camera(64, 64, 256.0, 256.0, 32.0, 32.0))
     flower = view.category == CATEGORIES.index("flower")
     assert 0.15 < flower.mean() < 0.5
@@ -95,9 +85,7 @@ def test_a_plant_is_seen_only_where_it_is_painted() -> None:
     assert np.isinf(view.depth[~flower]).all()
     petals = view.rgb[flower].astype(int)
     assert (petals[:, 0] > petals[:, 1] + 80).any()
-
-
-def test_one_sees_through_glass_but_not_its_frame() -> None:
+    # One sees through glass but not its frame.
     states = np.zeros((9, 9, 6), np.uint8)
     states[4, 3:6, 1:4] = block("glass")
     states[8] = block("bricks")
@@ -108,16 +96,14 @@ def test_one_sees_through_glass_but_not_its_frame() -> None:
     assert np.isclose(view.depth, 6.5).mean() > 0.4
 
 
-def test_what_is_beyond_the_view_distance_is_sky() -> None:
+def test_sky_is_what_nothing_hides() -> None:
     states = np.zeros((12, 9, 9), np.uint8)
     states[10] = block("bricks")
     grid, camera = Grid.of(world_of(states)), Camera(1, 1, 1, 1, 0.5, 0.5)
     pose = pose_from_yaw_pitch([2.5, 4.5, 4.5], 0.0)
     assert render(grid, pose, camera, view_m=7.6).category[0, 0] == CATEGORIES.index("building")
     assert render(grid, pose, camera, view_m=7.4).category[0, 0] == SKY_LABEL
-
-
-def test_sky_has_no_depth_no_place_and_a_colour_of_its_height() -> None:
+    # Sky has no depth no place and a colour of its height.
     grid = Grid.of(world_of(np.zeros((4, 4, 4), np.uint8)))
     for pitch, colour in ((-0.5, SKY), (np.pi / 2, SKY_ZENITH)):
         view = render(grid, pose_from_yaw_pitch([2, 2, 2], 0.3, pitch), Camera(1, 1, 1, 1, 0.5, 0.5), position=True)
@@ -127,7 +113,7 @@ def test_sky_has_no_depth_no_place_and_a_colour_of_its_height() -> None:
         assert tuple(view.rgb[0, 0]) == colour
 
 
-def test_only_the_top_of_deep_water_is_lower() -> None:
+def test_water_from_above_and_below() -> None:
     states = np.zeros((9, 9, 9), np.uint8)
     states[6, :, 2:4] = block("water")
     grid, camera = Grid.of(world_of(states)), Camera(1, 1, 1, 1, 0.5, 0.5)
@@ -135,10 +121,7 @@ def test_only_the_top_of_deep_water_is_lower() -> None:
         np.isfinite(render(grid, pose_from_yaw_pitch([2, 4.5, z], 0.0), camera).depth[0, 0]) for z in (2.95, 3.8, 3.95)
     ]
     assert hits == [True, True, False]
-
-
-def test_under_water_the_water_is_clear() -> None:
-    states = np.zeros((9, 9, 9), np.uint8)
+    # Under water the water is clear.
     states[:, :, 0] = block("sand")
     states[:, :, 1:5] = block("water")
     grid, camera = Grid.of(world_of(states)), Camera(1, 1, 1, 1, 0.5, 0.5)
@@ -162,19 +145,14 @@ CAMERAS = [Camera.from_vertical_fov(96, 54, 75), Panorama(96, 48)]
 
 
 @pytest.mark.parametrize("camera", CAMERAS, ids=["perspective", "panorama"])
-def test_position_is_the_pose_applied_to_the_depth(scene: tuple[VoxelWorld, Grid], camera: Camera | Panorama) -> None:
+def test_position_and_labels_are_those_of_the_cells(scene: tuple[VoxelWorld, Grid], camera: Camera | Panorama) -> None:
     pose = pose_from_yaw_pitch([12.3, 13.1, 3.2], 1.1, -0.2)
     view = render(scene[1], pose, camera, position=True)
     hit = np.isfinite(view.depth)
     lifted = (camera.rays() * np.where(hit, view.depth, 0)[..., None]) @ pose[:3, :3].T + pose[:3, 3]
     np.testing.assert_allclose(view.position[hit], lifted[hit], atol=2e-5)
     assert np.isnan(view.position[~hit]).all()
-
-
-@pytest.mark.parametrize("camera", CAMERAS, ids=["perspective", "panorama"])
-def test_labels_are_those_of_the_block_at_the_position(
-    scene: tuple[VoxelWorld, Grid], camera: Camera | Panorama
-) -> None:
+    # Labels are those of the block at the position.
     world, grid = scene
     pose = pose_from_yaw_pitch([12.3, 13.1, 3.2], -2.0, -0.2)
     view = render(grid, pose, camera, position=True)
@@ -272,13 +250,11 @@ def test_a_camera_may_stand_anywhere(place: tuple[float, float, float], camera: 
         assert ((view.category == SKY_LABEL) == np.isinf(view.depth)).all()
 
 
-def test_inside_a_full_block_its_neighbours_are_seen() -> None:
+def test_a_camera_in_a_block_and_poses_that_are_none() -> None:
     states = np.full((5, 5, 5), block("stone"), np.uint8)
     view = render(Grid.of(world_of(states)), pose_from_yaw_pitch([2.5, 2.5, 2.5], 0.0), Camera(1, 1, 1, 1, 0.5, 0.5))
     assert view.depth[0, 0] == pytest.approx(0.5)
-
-
-def test_a_pose_that_is_none_is_refused() -> None:
+    # A pose that is none is refused.
     grid = single("stone")
     for pose in (np.eye(3), np.full((4, 4), np.nan)):
         with pytest.raises(ShapeError, match="4, 4"):

@@ -1,8 +1,5 @@
 """The gymnasium environment: its contract, its controls and what it tells."""
 
-import subprocess
-import sys
-
 import gymnasium
 import numpy as np
 import pytest
@@ -31,27 +28,11 @@ def act(*keys, yaw=0.0, pitch=0.0):
     return {"keys": np.array([key in keys for key in KEYS], np.int8), "camera": np.array([yaw, pitch], np.float32)}
 
 
-def test_it_keeps_gymnasiums_contract(world):
+def test_it_keeps_gymnasiums_contract_and_its_seeds(world):
     env = gymnasium.make(ENV_ID, world=world, width=64, height=36, render_mode="rgb_array")
     check_env(env.unwrapped)
     assert env.unwrapped.metadata["render_fps"] == 20
-
-
-MADE_BY_NAME = """
-import gymnasium
-env = gymnasium.make("worldgauge.worlds.voxel.env:worldgauge/Voxel-v0", kind="desert", seed=3, width=32, height=18)
-observation, info = env.reset(seed=0)
-assert observation.shape == (18, 32, 3), observation.shape
-assert env.unwrapped.world.facts.params["kind"] == "desert"
-"""
-
-
-def test_the_long_form_of_the_id_needs_no_import():
-    done = subprocess.run([sys.executable, "-c", MADE_BY_NAME], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def test_same_seed_same_start_and_same_pictures(world):
+    # Same seed same start and same pictures.
     runs = []
     for _ in range(2):
         env = VoxelEnv(world=world, width=64, height=36)
@@ -61,9 +42,12 @@ def test_same_seed_same_start_and_same_pictures(world):
     np.testing.assert_array_equal(runs[0][0], runs[1][0])
     np.testing.assert_array_equal(runs[0][1], runs[1][1])
     assert not np.array_equal(VoxelEnv(world=world).reset(seed=6)[1]["position"], runs[0][0])
+    # Without labels info holds no images.
+    info = VoxelEnv(world=world, width=64, height=36).reset(seed=0)[1]
+    assert set(info) == {"pose", "position", "yaw", "pitch", "on_ground", "in_water"}
 
 
-def test_forward_walks_along_the_heading_and_the_camera_turns_left_and_up(env):
+def test_keys_and_camera_do_what_they_say(env):
     env.reset(options={"position": (24.5, 24.5, 4.0), "yaw": np.pi / 2})
     _, reward, terminated, truncated, info = env.step(act("forward", yaw=MAX_TURN, pitch=0.05))
     assert (reward, terminated, truncated) == (0.0, False, False)
@@ -73,9 +57,7 @@ def test_forward_walks_along_the_heading_and_the_camera_turns_left_and_up(env):
     yaw, pitch = yaw_pitch_from_pose(info["pose"])
     assert (yaw, pitch) == (pytest.approx(info["yaw"]), pytest.approx(info["pitch"]))
     np.testing.assert_allclose(info["pose"][:3, 3] - info["position"], [0, 0, 1.6], atol=1e-9)
-
-
-def test_every_key_does_what_it_says(env):
+    # Every key does what it says.
     moves = {}
     for key in KEYS:
         env.reset(options={"position": (24.5, 24.5, 4.0), "yaw": 0.0})
@@ -88,7 +70,7 @@ def test_every_key_does_what_it_says(env):
     assert moves["sprint"][0] > moves["forward"][0] > moves["sneak"][0] > 0
 
 
-def test_labels_and_depth_are_those_of_the_view(env, world):
+def test_labels_are_those_of_the_view_and_starts_are_on_open_ground(env, world):
     observation, info = env.reset(options={"position": (26.5, 24.5, 4.0), "yaw": 0.0})
     view = world.view(info["pose"], env.camera)
     np.testing.assert_array_equal(observation, view.rgb)
@@ -97,14 +79,7 @@ def test_labels_and_depth_are_those_of_the_view(env, world):
     assert world.categories[info["category"][18, 32]] == "building"
     assert info["instance"].shape == (36, 64)
     np.testing.assert_array_equal(env.render(), observation)
-
-
-def test_without_labels_info_holds_no_images(world):
-    info = VoxelEnv(world=world, width=64, height=36).reset(seed=0)[1]
-    assert set(info) == {"pose", "position", "yaw", "pitch", "on_ground", "in_water"}
-
-
-def test_the_walker_starts_on_open_ground(env, world):
+    # The walker starts on open ground.
     for seed in range(30):
         x, y, z = env.reset(seed=seed)[1]["position"]
         assert world.voxels.surface(int(x), int(y)) == z - 1 == 3

@@ -47,15 +47,13 @@ def test_walking_forward_covers_the_measured_distances_in_every_heading(yaw):
     np.testing.assert_allclose(offsets @ [-np.sin(yaw), np.cos(yaw)], 0, atol=1e-9)
 
 
-def test_a_body_let_go_glides_as_measured_then_stands_still():
+def test_gliding_and_jumping_are_as_measured():
     world = field()
     running = walk(world, at(), FORWARD, 10)[-1]
     glide = [s.position[0] - running.position[0] for s in walk(world, running, Action(), 8)]
     np.testing.assert_allclose(glide, GLIDED, atol=6e-7)
     assert glide[-1] == glide[-2]
-
-
-def test_jump_heights_are_the_measured_ones_and_the_next_jump_follows_at_once():
+    # Jump heights are the measured ones and the next jump follows at once.
     heights = [s.position[2] - GROUND for s in walk(field(), at(), Action(jump=True), 24)]
     np.testing.assert_allclose(heights, JUMPED * 2, atol=6e-7)
 
@@ -78,32 +76,49 @@ def test_speed_limits(action, speed):
     assert np.hypot(moved[0], moved[1]) == pytest.approx(speed, abs=6e-7)
 
 
-def test_left_is_counter_clockwise_of_forward():
+def test_keys_and_turns():
     assert walk(field(), at(yaw=0), Action(left=True), 3)[-1].position[1] > 24.6
     assert walk(field(), at(yaw=0), Action(right=True), 3)[-1].position[1] < 24.4
-
-
-def test_opposite_keys_cancel():
+    # Opposite keys cancel.
     assert walk(field(), at(), Action(forward=True, back=True, left=True, right=True), 5)[-1].position[:2] == (
         24.5,
         24.5,
     )
-
-
-def test_the_turn_comes_after_the_move_and_pitch_is_limited():
+    # The turn comes after the move and pitch is limited.
     state = step(field(), at(), Action(forward=True, yaw=1.0, pitch=3.0))
     assert state.position[:2] == pytest.approx((24.598, 24.5))
     assert state.yaw == 1.0
     assert state.pitch == pytest.approx(np.pi / 2)
 
 
-def test_a_wall_stops_the_body_at_its_side_and_lets_it_slide():
+def test_what_stops_a_body():
     wall = [(26, y, z, "stone") for y in range(48) for z in (GROUND, GROUND + 1)]
     world = field(*wall)
     final = walk(world, at(yaw=0.5), FORWARD, 40)[-1]
     assert final.position[0] == pytest.approx(26 - 0.3, abs=1e-6)
     assert final.position[1] > 27
     assert final.velocity[0] == 0
+    # Stairs from the high side and full blocks need a jump.
+    for name in ("oak_stairs[facing=west]", "stone"):
+        world = field(*[(26, y, GROUND, name) for y in range(48)])
+        assert walk(world, at(), FORWARD, 20)[-1].position[0] == pytest.approx(25.7)
+        jumping = [s.position for s in walk(world, at(), Action(forward=True, jump=True), 20)]
+        assert any(x > 26 and z >= GROUND + 1 for x, _, z in jumping)
+    # Nobody walks through posts and panes but through plants and torches.
+    for name in ("oak_fence", "lantern_post", "glass_pane"):
+        world = field((26, 24, GROUND, name), (26, 24, GROUND + 1, name))
+        # The thinnest, a pane, begins 7/16 of a metre into its cell.
+        assert walk(world, at(), FORWARD, 30)[-1].position[0] <= 26 + 7 / 16 - 0.3 + 1e-9
+    # A web lets a body through at 0.0245 m a tick.
+    for name, ticks in (("poppy", 30), ("torch", 30), ("tall_grass", 30), ("cobweb", 90)):
+        assert walk(field((26, 24, GROUND, name)), at(), FORWARD, ticks)[-1].position[0] > 27
+    # A ceiling stops a jump.
+    world = field((24, 24, GROUND + 2, "stone"))
+    heights = [s.position[2] - GROUND for s in walk(world, at(), Action(jump=True), 5)]
+    assert max(heights) == pytest.approx(0.2)
+    # The edge of the world is a wall.
+    final = walk(field(), at(x=46.5), FORWARD, 60)[-1]
+    assert final.position[0] == pytest.approx(47.7)
 
 
 @pytest.mark.parametrize(
@@ -116,46 +131,19 @@ def test_low_blocks_are_climbed_without_a_jump(name, top):
     assert max(heights) == pytest.approx(top)
 
 
-def test_stairs_from_the_high_side_and_full_blocks_need_a_jump():
-    for name in ("oak_stairs[facing=west]", "stone"):
-        world = field(*[(26, y, GROUND, name) for y in range(48)])
-        assert walk(world, at(), FORWARD, 20)[-1].position[0] == pytest.approx(25.7)
-        jumping = [s.position for s in walk(world, at(), Action(forward=True, jump=True), 20)]
-        assert any(x > 26 and z >= GROUND + 1 for x, _, z in jumping)
-
-
-def test_nobody_walks_through_posts_and_panes_but_through_plants_and_torches():
-    for name in ("oak_fence", "lantern_post", "glass_pane"):
-        world = field((26, 24, GROUND, name), (26, 24, GROUND + 1, name))
-        # The thinnest, a pane, begins 7/16 of a metre into its cell.
-        assert walk(world, at(), FORWARD, 30)[-1].position[0] <= 26 + 7 / 16 - 0.3 + 1e-9
-    # A web lets a body through at 0.0245 m a tick.
-    for name, ticks in (("poppy", 30), ("torch", 30), ("tall_grass", 30), ("cobweb", 90)):
-        assert walk(field((26, 24, GROUND, name)), at(), FORWARD, ticks)[-1].position[0] > 27
-
-
-def test_a_ceiling_stops_a_jump():
-    world = field((24, 24, GROUND + 2, "stone"))
-    heights = [s.position[2] - GROUND for s in walk(world, at(), Action(jump=True), 5)]
-    assert max(heights) == pytest.approx(0.2)
-
-
-def test_walking_off_an_edge_falls_and_lands():
+def test_edges_are_fallen_off_unless_one_sneaks():
     world = field(*[(x, y, GROUND, "stone") for x in range(20, 26) for y in range(48)])
     states = walk(world, at(z=GROUND + 1), FORWARD, 25)
     assert states[-1].position[2] == GROUND
     assert states[-1].on_ground
     assert any(not s.on_ground for s in states)
-
-
-def test_sneaking_does_not_fall_off_an_edge():
-    world = field(*[(x, y, GROUND, "stone") for x in range(20, 26) for y in range(48)])
+    # Sneaking does not fall off an edge.
     final = walk(world, at(z=GROUND + 1), Action(forward=True, sneak=True), 120)[-1]
     assert final.position[2] == GROUND + 1
     assert 25.8 < final.position[0] < 26.3
 
 
-def test_water_slows_and_a_held_jump_floats_and_leaves_it():
+def test_water_slows_and_ice_is_slippery():
     pond = [(x, y, z, "water") for x in range(24, 30) for y in range(48) for z in (GROUND - 1, GROUND - 2)]
     world = field(*pond)
     wet = walk(world, at(x=25.5, z=GROUND - 2), Action(), 5)[-1]
@@ -165,9 +153,7 @@ def test_water_slows_and_a_held_jump_floats_and_leaves_it():
     assert speeds.max() < 0.15
     assert swimming[-1].position[0] > 30
     assert swimming[-1].position[2] >= GROUND
-
-
-def test_ice_is_slippery():
+    # Ice is slippery.
     world = field()
     ice = field(*[(x, y, GROUND - 1, "ice") for x, y in itertools.product(range(48), range(48))])
     slide = [walk(w, walk(w, at(x=14), FORWARD, 15)[-1], Action(), 20) for w in (world, ice)]
@@ -175,12 +161,7 @@ def test_ice_is_slippery():
     assert glides[1] > 5 * glides[0]
 
 
-def test_the_edge_of_the_world_is_a_wall():
-    final = walk(field(), at(x=46.5), FORWARD, 60)[-1]
-    assert final.position[0] == pytest.approx(47.7)
-
-
-def test_replay_is_bit_exact_and_step_is_pure():
+def test_long_walks_are_pure_and_keep_out_of_blocks():
     rng = np.random.default_rng(3)
     world = field(*[(x, y, GROUND, "stone") for x, y in rng.integers(0, 48, (200, 2))])
     actions = [Action(*(rng.random(7) < 0.4), *rng.uniform(-0.1, 0.1, 2)) for _ in range(300)]
@@ -194,9 +175,7 @@ def test_replay_is_bit_exact_and_step_is_pure():
     first, second = replay(), replay()
     assert first == second
     assert hash(first[0]) == hash(at(z=GROUND + 1))
-
-
-def test_a_body_never_ends_up_inside_a_block():
+    # A body never ends up inside a block.
     rng = np.random.default_rng(5)
     names = ["stone", "oak_slab", "oak_stairs[facing=north]", "oak_top_slab", "oak_fence"]
     cells = [(x, y, GROUND + int(z), names[n]) for x, y, z, n in rng.integers(0, (48, 48, 3, 5), (1500, 4))]

@@ -46,11 +46,17 @@ def test_a_body_comes_up_to_what_there_is_of_a_block_from_every_side(name, sixte
     np.testing.assert_allclose([place[:2] for place in found], stops, atol=1e-9)
 
 
-def test_a_body_goes_past_a_post_when_it_is_clear_of_it():
+def test_posts_walls_and_cactuses():
     fence = {(26, 24, GROUND): "oak_fence"}
     # The post ends at y = 24.625, so a body is clear of it from 24.925 on.
     assert end(fence, (24.5, 24.90, GROUND))[0] == pytest.approx(26.075)
     assert end(fence, (24.5, 24.95, GROUND), ticks=30)[0] == pytest.approx(30.716172, abs=6e-7)
+    # Over the arm that the wall puts out to the stone, x from 26.3125 to 26.6875; beside it the stone is the floor.
+    wall = {(26, 24, GROUND): "cobblestone_wall", (26, 25, GROUND): "stone"}
+    heights = [end(wall, (x, 25.1, 7.0), Action())[2] for x in (26.5, 26.95, 27.0)]
+    assert heights == [GROUND + 1.5, GROUND + 1.5, GROUND + 1.0]
+    # A cactus is a sixteenth lower than its cell.
+    assert end({(26, 24, GROUND): "cactus"}, (26.5, 24.5, 7.0), Action())[2] == GROUND + 15 / 16
 
 
 @pytest.mark.parametrize("other", ["oak_fence", "glass_pane", "cobblestone_wall"])
@@ -79,18 +85,7 @@ def test_a_pane_is_one_metre_high_and_is_jumped_over(name, there):
     assert end(row, action=FORWARD._replace(jump=True))[0] == pytest.approx(there, abs=1e-8)
 
 
-def test_a_body_stands_on_a_walls_arm_where_it_is_over_it():
-    # Over the arm that the wall puts out to the stone, x from 26.3125 to 26.6875; beside it the stone is the floor.
-    wall = {(26, 24, GROUND): "cobblestone_wall", (26, 25, GROUND): "stone"}
-    heights = [end(wall, (x, 25.1, 7.0), Action())[2] for x in (26.5, 26.95, 27.0)]
-    assert heights == [GROUND + 1.5, GROUND + 1.5, GROUND + 1.0]
-
-
-def test_a_cactus_is_a_sixteenth_lower_than_its_cell():
-    assert end({(26, 24, GROUND): "cactus"}, (26.5, 24.5, 7.0), Action())[2] == GROUND + 15 / 16
-
-
-def test_a_web_lets_a_quarter_of_a_walk_through_and_keeps_no_speed():
+def test_webs_slow_walks_and_falls():
     states = walk(WEB, (22.5, 24.5, GROUND), [Action()] + [FORWARD] * 8)
     np.testing.assert_allclose([s.position[0] - 22.5 for s in states], 0.0245 * np.arange(9), atol=6e-7)
     leaps = walk(WEB, (22.5, 24.5, GROUND), [Action()] + [FORWARD._replace(sprint=True, jump=True)] * 8)
@@ -98,32 +93,26 @@ def test_a_web_lets_a_quarter_of_a_walk_through_and_keeps_no_speed():
     np.testing.assert_allclose([s.position[2] - GROUND for s in leaps], heights, atol=6e-7)
     along = [0, 0.08185, 0.08822, 0.09459, 0.10096, 0.10733, 0.1137, 0.12007, 0.15192]
     np.testing.assert_allclose([s.position[0] - 22.5 for s in leaps], along, atol=6e-7)
-
-
-def test_a_fall_into_a_web_becomes_a_twentieth():
+    # A fall into a web becomes a twentieth.
     heights = [3.9216, 3.766368, 3.535841, 3.231524, 2.854893, 2.832518, 2.828598, 2.824678, 2.820758]
     states = walk(WEB, (22.5, 24.5, 8.0), [Action()] * 9)
     np.testing.assert_allclose([s.position[2] - GROUND for s in states], heights, atol=6e-7)
 
 
-def test_water_flows_under_a_ledge_and_takes_a_body_along():
+def test_water_flows_to_ledges():
     states = walk(POND, (25.0, 24.5, 2.0), [Action()] * 16)
     drift = [0.014, 0.0392, 0.07336, 0.114688, 0.16175, 0.2134, 0.26872, 0.326976, 0.387581, 0.450065, 0.514052]
     drift += [0.579241, 0.645393, 0.7, 0.7, 0.7]
     np.testing.assert_allclose([s.position[0] - 25 for s in states], drift, atol=6e-7)
     still = walk(WATER, (25.0, 24.5, 2.0), [Action()] * 5)
     assert still[-1].position == (25.0, 24.5, 2.0)
-
-
-def test_in_a_corner_water_flows_to_both_ledges_no_faster():
+    # In a corner water flows to both ledges no faster.
     corner = POND | {(x, y, 3): "stone" for x in range(22, 30) for y in range(26, 30)}
     states = walk(corner, (25.5, 25.5, 2.0), [Action()] * 8)
     drift = [0.009899, 0.027719, 0.051873, 0.081097, 0.114375, 0.150897, 0.190014, 0.2]
     for axis in (0, 1):
         np.testing.assert_allclose([s.position[axis] - 25.5 for s in states], drift, atol=6e-7)
-
-
-def test_a_body_swims_up_along_a_ledge_and_out_of_the_water():
+    # A body swims up along a ledge and out of the water.
     states = walk(POND, (25.0, 24.5, 2.0), [FORWARD._replace(jump=True)] * 30)
     heights = [2.0, 2.035, 2.098, 2.1834, 2.28672, 2.404376, 2.533501, 2.671801, 2.817441, 2.968952, 3.125162, 3.28513]
     heights += [3.448104, 3.788104, 4.088104, 4.303704, 4.436592, 4.488422, 4.460816, 4.355361, 4.173616, 4.0]

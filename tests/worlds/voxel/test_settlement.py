@@ -10,9 +10,9 @@ from support.settlements import NAMES, world_of
 from worldgauge.worlds.voxel.blocks import CATEGORIES, CATEGORY_OF, GROUND, LIQUID, SHAPE_OF, SHAPES, SOLID, block
 from worldgauge.worlds.voxel.buildings import DESIGNS
 from worldgauge.worlds.voxel.generate import GROUNDS, decay
-from worldgauge.worlds.voxel.parts import Site
+from worldgauge.worlds.voxel.parts import BuildingSite
 from worldgauge.worlds.voxel.styles import BIOMES
-from worldgauge.worlds.voxel.terrain import SIDES, Canvas, Frame, Stamp
+from worldgauge.worlds.voxel.terrain import SIDES, Canvas, PlotFrame, Stamp
 from worldgauge.worlds.voxel.world import KINDS as WORLD_KINDS
 from worldgauge.worlds.voxel.world import VoxelWorld
 
@@ -21,15 +21,12 @@ REACH_M = 80
 
 
 @pytest.mark.parametrize("kind", WORLD_KINDS)
-def test_there_are_houses_of_several_sorts(kind: str) -> None:
+def test_a_settlement_has_houses_farms_and_ways(kind: str) -> None:
     houses = [box for box, cells in _objects(world_of(kind, 3)) if np.count_nonzero(BUILDING[cells]) > 120]
     assert len(houses) >= 10
     extents = {tuple(s.stop - s.start for s in box) for box in houses}
     assert len(extents) >= 6
-
-
-@pytest.mark.parametrize("kind", WORLD_KINDS)
-def test_there_are_farms_lights_and_a_well(kind: str) -> None:
+    # There are farms lights and a well.
     world = world_of(kind, 3)
     names = set(NAMES[np.unique(world.states)])
     assert {"farmland", "hay_bale", "barrel", "pumpkin", "wheat"} <= names
@@ -41,18 +38,7 @@ def test_there_are_farms_lights_and_a_well(kind: str) -> None:
     if kind == "zombie":
         assert {"mossy_cobblestone", "rotten_planks", "cobweb"} <= names
         assert "torch" not in names
-
-
-def test_seeds_give_other_layouts() -> None:
-    masks = [BUILDING[world_of("plains", seed).states].any(axis=2) for seed in (3, 4, 5)]
-    for one, two in ((0, 1), (1, 2), (0, 2)):
-        common = np.count_nonzero(masks[one] & masks[two]) / np.count_nonzero(masks[one] | masks[two])
-        assert common < 0.35
-
-
-@pytest.mark.parametrize("kind", WORLD_KINDS)
-def test_a_walker_gets_about(kind: str) -> None:
-    """Of the columns within 80 m whose highest two cells are ground, four in five can be walked to."""
+    # A walker gets about.
     world = world_of(kind, 3)
     reached = _walk(world)
     filled = SOLID[world.states] | LIQUID[world.states]
@@ -65,10 +51,17 @@ def test_a_walker_gets_about(kind: str) -> None:
     assert reached[goals].mean() > 0.8
 
 
+def test_seeds_give_other_layouts() -> None:
+    masks = [BUILDING[world_of("plains", seed).states].any(axis=2) for seed in (3, 4, 5)]
+    for one, two in ((0, 1), (1, 2), (0, 2)):
+        common = np.count_nonzero(masks[one] & masks[two]) / np.count_nonzero(masks[one] | masks[two])
+        assert common < 0.35
+
+
 @pytest.mark.parametrize("turn", range(4))
 def test_a_frame_turns_the_front_to_the_street(turn: int) -> None:
     canvas = Canvas.blank((20, 20, 8))
-    frame = Frame(canvas, 4, 5, 2, 6, 3, turn, canvas.begin())
+    frame = PlotFrame(canvas, 4, 5, 2, 6, 3, turn, canvas.begin())
     frame.box(range(6), range(3), range(1), "stone")
     expected = (6, 3) if turn % 2 == 0 else (3, 6)
     filled = np.argwhere(canvas.states)
@@ -101,8 +94,8 @@ def test_a_design_keeps_to_its_plot_and_opens_to_the_street(name: str, kind: str
     width, depth = design.plot(rng)
     canvas = Canvas.blank((40, 40, 40))
     canvas.states[:, :, :11] = block("dirt")
-    frame = Frame(canvas, 10, 10, 10, width, depth, 0, canvas.begin())
-    u, v = design.draw(Site(frame, BIOMES[kind].palettes[0], BIOMES[kind], rng))
+    frame = PlotFrame(canvas, 10, 10, 10, width, depth, 0, canvas.begin())
+    u, v = design.draw(BuildingSite(frame, BIOMES[kind].palettes[0], BIOMES[kind], rng))
     assert canvas.states[10:, 10:].any()
     drawn = np.argwhere(canvas.instances)
     assert (drawn.min(0)[:2] >= 10).all()
@@ -121,8 +114,8 @@ def test_a_ruin_has_holes_and_nothing_floats() -> None:
     canvas = Canvas.blank((40, 40, 40))
     canvas.states[:, :, :11] = block("dirt")
     width, depth = DESIGNS["longhouse"].plot(rng)
-    frame = Frame(canvas, 10, 10, 10, width, depth, 0, canvas.begin())
-    DESIGNS["longhouse"].draw(Site(frame, BIOMES["zombie"].palettes[0], BIOMES["zombie"], rng))
+    frame = PlotFrame(canvas, 10, 10, 10, width, depth, 0, canvas.begin())
+    DESIGNS["longhouse"].draw(BuildingSite(frame, BIOMES["zombie"].palettes[0], BIOMES["zombie"], rng))
     before = np.count_nonzero(canvas.instances)
     decay(rng, canvas, (slice(10, 10 + width), slice(10, 10 + depth)), 10, frame.instance)
     after = np.count_nonzero(canvas.instances)

@@ -32,30 +32,22 @@ def test_every_block_shows_something_that_is_not_flat(state):
     assert set(np.unique(side[..., 3])) <= {0, 255}
 
 
-def test_air_is_clear():
+def test_tiles_show_their_matter():
     assert not texture_of("air", "up").any()
-
-
-def test_full_blocks_have_no_holes_but_glass():
+    # Full blocks have no holes but glass.
     holed = {k.name for k in KINDS if k.shape in ("cube", "liquid") and (texture_of(k.name, "east")[..., 3] == 0).any()}
     assert holed == {"glass"}
-
-
-def test_different_matter_has_different_tiles():
+    # Different matter has different tiles.
     same = {}
     for kind in KINDS:
         if kind.shape in ("cube", "liquid", "cross"):
             three = b"".join(texture_of(kind.name, face).tobytes() for face in ("up", "east", "down"))
             same.setdefault(three, []).append(kind.name)
     assert [names for names in same.values() if len(names) > 1] == []
-
-
-def test_stairs_and_slabs_wear_their_material():
+    # Stairs and slabs wear their material.
     assert np.array_equal(texture_of("oak_stairs[facing=west]", "up"), texture_of("oak_planks", "up"))
     assert np.array_equal(texture_of("sandstone_slab", "south"), texture_of("cut_sandstone", "south"))
-
-
-def test_turf_is_green_above_and_earth_below():
+    # Turf is green above and earth below.
     grass = block("grass_block")
     assert np.array_equal(texture_of(grass, "down"), texture_of("dirt", "down"))
     side, dirt = texture_of(grass, "west"), texture_of("dirt", "west")
@@ -71,7 +63,7 @@ def test_same_bytes_in_another_process():
     assert other == hashlib.sha256(TEXELS.tobytes()).hexdigest()
 
 
-def test_mipmap_is_the_mean_of_what_is_not_clear():
+def test_mipmaps_and_sky():
     tile = np.zeros((1, 16, 16, 4), np.uint8)
     tile[0, 0, 0] = (200, 100, 50, 255)
     tile[0, 0, 1] = (100, 200, 150, 255)
@@ -80,9 +72,7 @@ def test_mipmap_is_the_mean_of_what_is_not_clear():
     assert levels[1][0, 0, 0].tolist() == [150, 150, 100, 255]
     assert levels[4][0, 0, 0].tolist() == [150, 150, 100, 255]
     assert levels[1][0, 1, 1].tolist() == [0, 0, 0, 0]
-
-
-def test_sky_runs_from_horizon_to_zenith():
+    # Sky runs from horizon to zenith.
     colours = textures.sky_colours(256)
     assert tuple(colours[0]) == SKY
     assert tuple(colours[-1]) == SKY_ZENITH

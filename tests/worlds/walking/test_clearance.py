@@ -26,18 +26,14 @@ def hall() -> FloorPlan:
     return plan(free)
 
 
-def test_a_way_goes_through_the_door_and_keeps_the_radius(hall: FloorPlan) -> None:
+def test_a_way_keeps_the_radius_and_is_little_longer_than_the_shortest(hall: FloorPlan) -> None:
     way = find_way(hall, (1.0, 1.0), (9.0, 1.0), radius_m=0.4)
     assert way is not None
     np.testing.assert_array_equal(way[[0, -1]], [[1.0, 1.0], [9.0, 1.0]])
     assert least_clearance(hall, way) >= 0.4
     through = way[np.abs(way[:, 0] - 5.1) < 0.1]
     assert ((through[:, 1] > 4.0) & (through[:, 1] < 5.2)).all()
-
-
-def test_a_way_is_little_longer_than_the_shortest(hall: FloorPlan) -> None:
-    """By hand: round the lower door post, which the walker passes at its radius or a little more."""
-    way = find_way(hall, (1.0, 1.0), (9.0, 1.0), radius_m=0.4)
+    # By hand: round the lower door post, which the walker passes at its radius or a little more.
     assert way is not None
     shortest = 2 * math.hypot(4.1, 3.4)
     assert shortest < length(way) < 1.15 * shortest
@@ -80,40 +76,30 @@ def test_no_way_is_none_and_a_place_without_room_is_an_error(hall: FloorPlan) ->
             find_way(hall, wrong, (1.0, 1.0))
 
 
-def test_start_in_the_goal_is_a_way_of_two_points(hall: FloorPlan) -> None:
+def test_ways_of_two_points_repeated_and_shifted(hall: FloorPlan) -> None:
     way = find_way(hall, (1.01, 1.01), (1.03, 1.02))
     np.testing.assert_array_equal(way, [[1.01, 1.01], [1.03, 1.02]])
-
-
-def test_the_same_question_has_the_same_way(hall: FloorPlan) -> None:
+    # The same question has the same way.
     ways = [find_way(hall, (1.0, 1.0), (9.0, 3.3)) for _ in range(2)]
     np.testing.assert_array_equal(*ways)
-
-
-def test_a_shifted_plan_has_the_shifted_way(hall: FloorPlan) -> None:
-    """The origin is only a label: nothing but the coordinates changes."""
+    # The origin is only a label: nothing but the coordinates changes.
     moved = plan(hall.free, origin=(-32.0, 16.0))
     here, there = find_way(hall, (1.05, 1.05), (9.05, 1.05)), find_way(moved, (-30.95, 17.05), (-22.95, 17.05))
     assert here is not None
     np.testing.assert_allclose(here + np.array([-32.0, 16.0]), there, atol=1e-9)
 
 
-def test_distances_are_those_of_a_flood_by_steps(hall: FloorPlan) -> None:
+def test_distances_and_headings(hall: FloorPlan) -> None:
     """Against an independent flood fill: without shyness, octile lengths over the cells with room."""
     goal = (9.05, 1.05)
     found = ways_to(hall, goal, reach_m=30, radius_m=0.35, comfort_m=0.35).metres
     np.testing.assert_allclose(found, _flood(hall, goal, 0.35), atol=1e-6)
-
-
-def test_distances_end_at_the_reach(hall: FloorPlan) -> None:
+    # Distances end at the reach.
     found = ways_to(hall, (2.0, 2.0), reach_m=1.5).metres
     assert np.nanmax(found[np.isfinite(found)]) <= 1.5
     assert np.isinf(found[90, 30])
     assert found[20, 20] == 0
-
-
-def test_headings_are_those_of_the_last_stretch(hall: FloorPlan) -> None:
-    """Behind the wall every way comes through the door; in front of it from where one stands."""
+    # Behind the wall every way comes through the door; in front of it from where one stands.
     goal = (5.65, 1.05)
     ways = ways_to(hall, goal, reach_m=30, radius_m=0.35, comfort_m=0.35)
     assert ways.heading[10, 10] == pytest.approx(-math.pi / 2, abs=0.3)

@@ -31,7 +31,7 @@ def walked(walker: FloorWalker, goal: WalkGoal) -> list[Stride]:
     return list(walker.walk(goal))
 
 
-def test_it_arrives_through_the_door_with_room_on_both_sides() -> None:
+def test_it_arrives_with_room_and_before_the_middle_of_near_goals() -> None:
     floor = two_rooms()
     walker = FloorWalker(floor)
     walker.stand((0, 3, 0), math.pi / 2)
@@ -41,6 +41,12 @@ def test_it_arrives_through_the_door_with_room_on_both_sides() -> None:
     assert math.dist(xy[-1], (4.5, 3.5)) < 0.05 + REACH_M
     assert floor.clearance_at(xy).min() > RADIUS_M - REACH_M
     np.testing.assert_allclose([stride.position[2] for stride in strides], 0.4, atol=1e-6)
+    # A near goal is reached before its middle.
+    walker = FloorWalker(two_rooms())
+    walker.stand((0, 3, 0), 0.0)
+    x, y, _ = walked(walker, WalkGoal(4, 3, range_sq=1))[-1].position
+    assert (math.floor(x) - 4) ** 2 + (math.floor(y) - 3) ** 2 <= 1
+    assert math.dist((x, y), (4.5, 3.5)) > 2 * REACH_M, "it stops before the middle"
 
 
 def test_a_tick_turns_or_steps_and_keys_act_in_the_next_one() -> None:
@@ -59,14 +65,6 @@ def test_a_tick_turns_or_steps_and_keys_act_in_the_next_one() -> None:
         np.testing.assert_allclose(moved, ahead, atol=0.03 if before is strides[0] else 1e-9)
         assert not (after.control.forward and abs(turn) >= 0.01)
     assert strides[-1].control == (((0.0, 0.0)), False, False)
-
-
-def test_a_near_goal_is_reached_before_its_middle() -> None:
-    walker = FloorWalker(two_rooms())
-    walker.stand((0, 3, 0), 0.0)
-    x, y, _ = walked(walker, WalkGoal(4, 3, range_sq=1))[-1].position
-    assert (math.floor(x) - 4) ** 2 + (math.floor(y) - 3) ** 2 <= 1
-    assert math.dist((x, y), (4.5, 3.5)) > 2 * REACH_M, "it stops before the middle"
 
 
 def test_what_cannot_be_reached_is_no_goal() -> None:

@@ -70,7 +70,7 @@ def test_fields_are_those_of_another_dijkstra_on_random_floors(seed: int) -> Non
         np.testing.assert_array_equal(geodesic.main, largest)
 
 
-def test_a_field_worked_by_hand() -> None:
+def test_fields_and_distances_by_hand() -> None:
     geodesic = Geodesic(plan(hall()))
     field = geodesic.field((1.025, 1.025))
     assert field[20, 20] == 0
@@ -80,6 +80,10 @@ def test_a_field_worked_by_hand() -> None:
     assert np.isinf(field[0]).all()
     assert np.isfinite(field[1, 1:-1]).all()
     assert not field.flags.writeable
+    # Distance is euclidean where nothing is between even within a cell.
+    assert geodesic.distance((1.01, 1.01), (1.04, 1.02)) == pytest.approx(math.hypot(0.03, 0.01))
+    assert geodesic.distance((0.5, 0.5), (3.0, 1.7)) == pytest.approx(math.hypot(2.5, 1.2))
+    assert geodesic.distance((1.0, 1.0), (1.0, 1.0)) == 0
 
 
 def exact(navigable: np.ndarray, start: np.ndarray, goal: np.ndarray) -> float:
@@ -131,14 +135,7 @@ def test_distances_are_near_those_of_a_visibility_graph(seed: int) -> None:
     assert bends
 
 
-def test_distance_is_euclidean_where_nothing_is_between_even_within_a_cell() -> None:
-    geodesic = Geodesic(plan(hall()))
-    assert geodesic.distance((1.01, 1.01), (1.04, 1.02)) == pytest.approx(math.hypot(0.03, 0.01))
-    assert geodesic.distance((0.5, 0.5), (3.0, 1.7)) == pytest.approx(math.hypot(2.5, 1.2))
-    assert geodesic.distance((1.0, 1.0), (1.0, 1.0)) == 0
-
-
-def test_what_cannot_be_reached_is_infinitely_far() -> None:
+def test_what_cannot_be_reached_and_wide_walkers() -> None:
     free = hall()
     free[40:42] = False
     geodesic = Geodesic(plan(free))
@@ -153,6 +150,22 @@ def test_what_cannot_be_reached_is_infinitely_far() -> None:
     assert geodesic.main[:40].sum() > 0
     assert geodesic.main[42:].sum() == 0
     assert geodesic.main[20, 20]
+    # A wider walker finds fewer ways.
+    free[40:44] = False
+    free[40:44, 20:26] = True
+    # A gap of 30 cm: its middle is 15 cm off the cells beside it.
+    narrow, wide = Geodesic(plan(free)), Geodesic(plan(free), radius_m=0.2)
+    assert math.isfinite(narrow.distance((1.0, 1.0), (3.0, 1.0)))
+    assert wide.distance((1.0, 1.0), (3.0, 1.0)) == math.inf
+    assert narrow.radius_m == RADIUS_M
+    # Misuse is refused.
+    geodesic = Geodesic(plan(hall()))
+    with pytest.raises(ShapeError, match="two finite numbers"):
+        geodesic.distance((0.0, math.nan), (1.0, 1.0))
+    with pytest.raises(ShapeError, match="two finite numbers"):
+        geodesic.field((0.0, 1.0, 2.0))
+    with pytest.raises(WorldError, match="nowhere"):
+        Geodesic(plan(np.zeros((5, 5), bool))).random_point(np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -210,24 +223,3 @@ def test_random_points_cover_the_main_part_and_the_nearest_is_in_it() -> None:
         assert geodesic.main[tuple(world.floor.cells_of(near))]
         if not geodesic.stands(far):
             assert math.dist(near, far) == pytest.approx(np.hypot(*(centres - far).T).min())
-
-
-def test_a_wider_walker_finds_fewer_ways() -> None:
-    free = hall()
-    free[40:44] = False
-    free[40:44, 20:26] = True
-    # A gap of 30 cm: its middle is 15 cm off the cells beside it.
-    narrow, wide = Geodesic(plan(free)), Geodesic(plan(free), radius_m=0.2)
-    assert math.isfinite(narrow.distance((1.0, 1.0), (3.0, 1.0)))
-    assert wide.distance((1.0, 1.0), (3.0, 1.0)) == math.inf
-    assert narrow.radius_m == RADIUS_M
-
-
-def test_misuse_is_refused() -> None:
-    geodesic = Geodesic(plan(hall()))
-    with pytest.raises(ShapeError, match="two finite numbers"):
-        geodesic.distance((0.0, math.nan), (1.0, 1.0))
-    with pytest.raises(ShapeError, match="two finite numbers"):
-        geodesic.field((0.0, 1.0, 2.0))
-    with pytest.raises(WorldError, match="nowhere"):
-        Geodesic(plan(np.zeros((5, 5), bool))).random_point(np.random.default_rng(0))

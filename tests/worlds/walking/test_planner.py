@@ -22,39 +22,31 @@ def plan(world, start, goal):
     return None if path is None else cells(path)
 
 
-def test_straight_on_flat_ground():
+def test_flat_ground_and_diagonals():
     assert plan(meadow(), (10, 10, 4), (14, 10, 4)) == [(11, 10, 4), (12, 10, 4), (13, 10, 4), (14, 10, 4)]
-
-
-def test_feet_are_in_the_middle_of_the_cell_and_on_low_blocks():
+    # Feet are in the middle of the cell and on low blocks.
     blocks = {(11, 10, 4): "oak_slab", (12, 10, 4): "white_carpet", (13, 10, 4): "snow_layer"}
     path = Planner(meadow(blocks=blocks)).plan((10, 10, 4), WalkGoal(14, 10, 4))
     np.testing.assert_allclose(path, [[11.5, 10.5, 4.5], [12.5, 10.5, 4.0625], [13.5, 10.5, 4.125], [14.5, 10.5, 4]])
-
-
-def test_a_diagonal_is_taken_in_the_open_and_forbidden_past_one_solid_corner():
+    # A diagonal is taken in the open and forbidden past one solid corner.
     assert plan(meadow(), (10, 10, 4), (11, 11, 4)) == [(11, 11, 4)]
     blocked = plan(meadow(blocks={(11, 10, 4): "stone"}), (10, 10, 4), (11, 11, 4))
     assert blocked == [(10, 11, 4), (11, 11, 4)]
 
 
-def test_climbing_one_block_is_a_jump_and_two_are_too_many():
+def test_climbs_and_drops():
     ring = [(x, y) for x, y in itertools.product(range(18, 23), repeat=2) if max(abs(x - 20), abs(y - 20)) == 2]
     one = meadow(blocks={(x, y, 4): "stone" for x, y in ring})
     assert plan(one, (10, 20, 4), (20, 20, 4)) is not None
     two = meadow(blocks={(x, y, z): "stone" for x, y in ring for z in (4, 5)})
     assert plan(two, (10, 20, 4), (20, 20, 4)) is None
     assert plan(one, (20, 20, 4), (10, 20, 4)) is not None
-
-
-def test_slab_under_a_block_makes_the_climb_low_enough():
-    """Height difference counts from the feet: slab to 1.5 higher is 1.0, ground to 1.5 is too high."""
+    # Height difference counts from the feet: slab to 1.5 higher is 1.0, ground to 1.5 is too high.
     wall = {(20, y, z): "stone" for y in range(48) for z in (4,)} | {(20, y, 5): "oak_slab" for y in range(48)}
     assert plan(meadow(blocks=wall), (10, 20, 4), (30, 20, 4)) is None
     assert plan(meadow(blocks=wall | {(19, 20, 4): "oak_slab"}), (10, 20, 4), (30, 20, 4)) is not None
 
-
-def test_a_drop_of_four_is_taken_and_of_five_only_into_water():
+    # A drop of four is taken and of five only into water.
     def tower(height, landing=None):
         blocks = {(20, 20, z): "stone" for z in range(4, 4 + height)}
         if landing:
@@ -67,7 +59,7 @@ def test_a_drop_of_four_is_taken_and_of_five_only_into_water():
     assert plan(tower(9, "water"), (20, 20, 13), (30, 20, 4)) is not None
 
 
-def test_nobody_stands_on_fences_walks_through_walls_or_into_cobwebs():
+def test_what_is_avoided():
     fence = meadow(blocks={(20, y, 4): "oak_fence" for y in range(48)})
     assert plan(fence, (10, 20, 4), (30, 20, 4)) is None
     assert not Planner(fence).standable(20, 20, 5)
@@ -77,9 +69,7 @@ def test_nobody_stands_on_fences_walks_through_walls_or_into_cobwebs():
     assert plan(meadow(blocks=low_gate), (10, 20, 4), (30, 20, 4)) is None
     doorway = low_gate | {(20, 20, 5): "air"}
     assert (20, 20, 4) in plan(meadow(blocks=doorway), (10, 20, 4), (30, 20, 4))
-
-
-def test_water_is_avoided_when_the_way_round_is_shorter_than_its_price():
+    # Water is avoided when the way round is shorter than its price.
     pond = {(x, y, 3): "water" for x in range(15, 25) for y in range(20, 22)}
     around = plan(meadow(blocks=pond), (12, 20, 4), (28, 20, 4))
     assert all(z == 4 for _, _, z in around)
@@ -87,31 +77,24 @@ def test_water_is_avoided_when_the_way_round_is_shorter_than_its_price():
     assert any(z == 3 for _, _, z in plan(meadow(blocks=lake), (12, 20, 4), (28, 20, 4)))
 
 
-def test_near_goal_ends_in_the_disc_and_start_in_goal_is_an_empty_path():
+def test_starts_and_goals():
     planner = Planner(meadow())
     path = planner.plan((10, 10, 4), WalkGoal(20, 10, range_sq=1))
     assert cells(path)[-1] == (19, 10, 4)
     assert len(planner.plan((19, 10, 4), WalkGoal(20, 10, range_sq=1))) == 0
     assert len(planner.plan((20, 10, 4), WalkGoal(20, 10, 4))) == 0
-
-
-def test_a_start_in_a_wall_is_refused_and_a_goal_in_a_wall_has_no_path():
+    # A start in a wall is refused and a goal in a wall has no path.
     planner = Planner(meadow(blocks={(20, 20, 4): "stone"}))
     with pytest.raises(WorldError, match="nobody can stand"):
         planner.plan((20, 20, 4), WalkGoal(10, 10, 4))
     assert planner.plan((10, 10, 4), WalkGoal(20, 20, 4)) is None
     assert planner.plan((10, 10, 4), WalkGoal(20, 200, 4)) is None
-
-
-def test_cell_of_a_body_that_overhangs_an_edge_is_the_cell_that_carries_it():
+    # Cell of a body that overhangs an edge is the cell that carries it.
     planner = Planner(meadow(blocks={(20, 20, z): "stone" for z in range(4, 12)}))
     assert planner.cell_of((21.2, 20.5, 12.0)) == (20, 20, 12)
     assert planner.cell_of((30.9, 30.1, 4.0)) == (30, 30, 4)
     assert planner.cell_of((30.9, 30.1, 14.0)) is None
-
-
-def test_the_estimate_of_the_release_is_not_a_lower_bound():
-    """A drop of four costs one move, the estimate says five: kept, and said so, because the release has it."""
+    # A drop of four costs one move, the estimate says five: kept, and said so, because the release has it.
     tower = meadow(blocks={(20, 20, z): "stone" for z in range(4, 8)})
     assert len(plan(tower, (20, 20, 8), (21, 20, 4))) == 1
     assert _estimate(20, 20, 8, 21, 20, 4) == 5

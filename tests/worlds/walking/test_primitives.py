@@ -1,5 +1,6 @@
 """Primitives as clips, paths, ids and words: the vectors, the package's own camera path, and what is refused."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from support.vectors import cases
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import pose_from_yaw_pitch, wrap_angle, yaw_pitch_from_pose
 from worldgauge.worlds.walking import primitives as p
+from worldgauge.worlds.walking.floor import FloorPlan
+from worldgauge.worlds.walking.primitives import RADIUS_M, STEP_M, Primitive, Stance, stands, walked
 
 WALK = st.lists(st.sampled_from(p.Primitive), max_size=13).map(tuple)
 MOVES = st.lists(st.sampled_from(list(p.Primitive)[:3]), max_size=13).map(tuple)
@@ -88,14 +91,12 @@ def test_a_clip_loses_nothing_of_a_plan(steps: p.Steps, leading: p.Leading) -> N
         assert (control.leading, control.turn_left_rad) == (0, 0.0)
 
 
-def test_leading_turns_stop_at_the_first_other_step() -> None:
+def test_clips_at_their_edges() -> None:
     for word, turn, rest in [("LLRF", 45, "RF"), ("RRR", -67.5, ""), ("FLL", 0, "FLL"), ("", 0, ""), ("SLL", 0, "SLL")]:
         found, left = p.leading_turns(p.from_letters(word))
         assert np.degrees(found) == pytest.approx(turn)
         assert p.letters(left) == rest
-
-
-def test_the_shortest_clip_and_one_that_is_too_short() -> None:
+    # The shortest clip and one that is too short.
     control = p.nav_control(p.from_letters("LL"), 1)
     assert (control.steps, control.wire_ids.tolist(), control.frame_to_action.tolist()) == ((), [4], [2])
     with pytest.raises(UsageError, match=r"holds 1 steps, the plan has 2"):
@@ -104,7 +105,7 @@ def test_the_shortest_clip_and_one_that_is_too_short() -> None:
         p.nav_control((), 14, leading="never")  # type: ignore[arg-type]
 
 
-def test_ids_both_ways() -> None:
+def test_ids_letters_and_channels() -> None:
     assert p.from_wire_ids([4, 1, 3, 0, 4, 0]) == p.from_letters("FRS")
     with pytest.raises(UsageError, match="begin with null"):
         p.from_wire_ids([1, 2])
@@ -112,6 +113,13 @@ def test_ids_both_ways() -> None:
         p.from_wire_ids([])
     with pytest.raises(UsageError, match="has id 7"):
         p.from_wire_ids([4, 7])
+    # Letters that are none.
+    with pytest.raises(UsageError, match="no primitive 'X' in 'FXL'"):
+        p.from_letters("FXL")
+    # What the channels of the post trained model hold.
+    assert p.micro_cond([1, 1, 3]).tolist() == [[4, 0, 0], [4, 1, 0], [4, 1, 3]]
+    with pytest.raises(UsageError, match="list of ids"):
+        p.micro_cond([])
 
 
 @given(WALK)
@@ -119,32 +127,109 @@ def test_letters_both_ways(steps: p.Steps) -> None:
     assert p.from_letters(p.letters(steps)) == steps
 
 
-def test_letters_that_are_none() -> None:
-    with pytest.raises(UsageError, match="no primitive 'X' in 'FXL'"):
-        p.from_letters("FXL")
-
-
-def test_what_the_channels_of_the_post_trained_model_hold() -> None:
-    assert p.micro_cond([1, 1, 3]).tolist() == [[4, 0, 0], [4, 1, 0], [4, 1, 3]]
-    with pytest.raises(UsageError, match="list of ids"):
-        p.micro_cond([])
-
-
-def test_words() -> None:
+def test_words_and_their_wording() -> None:
     moved = p.render_text("nav/v1", steps=p.from_letters("LFS"))
     assert moved.endswith("turn_left 22.5°, forward 0.2m, stop.")
     assert "stays" in p.render_text("nav/v1")
     assert p.render_text("manip/v1", words="push the red button").endswith("push the red button")
     assert p.render_text("free/v1", words="Go {on}, unchanged ") == "Go {on}, unchanged "
-    with pytest.raises(UnknownNameError, match="Did you mean 'nav/v1'"):
-        p.render_text("nav/v2")
-
-
-def test_wordings_never_change_under_their_name() -> None:
+    assert p.render_text("nav/v2") == "Stand still."
+    assert p.render_text("nav/v2", steps=p.from_letters("LLFFFFFR")) == (
+        "Turn left 45 degrees, then walk forward 1 metre, then turn right 22.5 degrees."
+    )
+    assert p.render_text("manip/v2", words="push the red button.") == "Push the red button."
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'nav/v[12]'"):
+        p.render_text("nav/v3")
+    # Wordings never change under their name.
     said = {name: p.render_text(name, steps=p.from_letters("FL"), words="w") for name in p.RENDERERS}
     assert said == {
         "nav/v1": "A view from eye level indoors; nothing moves but the camera, which does this step by step: "
         "forward 0.2m, turn_left 22.5°.",
+        "nav/v2": "Walk forward 0.2 metres, then turn left 22.5 degrees.",
+        "manip/v2": "W.",
         "manip/v1": "A robot arm at a table carries out this plan in one smooth movement, seen by a fixed camera: w",
         "free/v1": "w",
     }
+
+
+def hall(walls: tuple[tuple[slice, slice], ...] = (), shape: tuple[int, int] = (80, 60)) -> FloorPlan:
+    """A floor of 4 x 3 m from (0, 0), 5 cm cells."""
+    free = np.ones(shape, bool)
+    for wall in walls:
+        free[wall] = False
+    return FloorPlan(free, np.zeros(shape, np.float32), (0.0, 0.0), 0.05)
+
+
+def test_steps_and_turns() -> None:
+    there, collided = walked(hall(), Stance(1.0, 1.0, math.radians(30)), Primitive.FORWARD)
+    assert not collided
+    assert there[:3] == pytest.approx((1 + 0.2 * math.cos(math.pi / 6), 1.1, math.pi / 6), abs=1e-12)
+    # Sixteen turns are a full one and left is counter clockwise.
+    floor, stance = hall(), Stance(1.0, 1.0, 0.3)
+    here = stance
+    for _ in range(16):
+        here, collided = walked(floor, here, Primitive.TURN_LEFT)
+        assert not collided
+    assert here == pytest.approx(stance, abs=1e-12)
+    left, _ = walked(floor, stance, Primitive.TURN_LEFT)
+    right, _ = walked(floor, left, Primitive.TURN_RIGHT)
+    assert left.yaw == pytest.approx(0.3 + math.radians(22.5))
+    assert right == pytest.approx(stance, abs=1e-12)
+    assert walked(floor, stance, Primitive.STOP) == (stance, False)
+    yaw, pitch = yaw_pitch_from_pose(left.eye(pitch=-0.1))
+    assert (yaw, pitch) == (pytest.approx(left.yaw), pytest.approx(-0.1))
+    assert left.eye()[2, 3] == 1.0
+
+
+def test_walls_end_steps() -> None:
+    # The wall begins at x = 2; the last cell with a clearance of two cells is that from 1.90 to 1.95 m.
+    floor = hall(((slice(40, 44), slice(None)),))
+    there, collided = walked(floor, Stance(1.825, 1.5, 0.0), Primitive.FORWARD)
+    assert collided
+    assert there.x == pytest.approx(1.945, abs=1e-9)
+    assert 2.0 - there.x < RADIUS_M
+    stuck, collided = walked(floor, there, Primitive.FORWARD)
+    assert collided
+    assert stuck == there
+    back, collided = walked(floor, there._replace(yaw=math.pi), Primitive.FORWARD)
+    assert not collided
+    assert there.x - back.x == pytest.approx(STEP_M)
+    # It does not slide along walls.
+    there, collided = walked(floor, Stance(1.9, 1.0, math.radians(45)), Primitive.FORWARD)
+    assert collided
+    assert there.y - 1.0 == pytest.approx(there.x - 1.9)
+    # A gap one cell wide has a clearance of one cell: less than the radius.
+    floor = hall(((slice(0, 40), slice(0, 30)), (slice(0, 40), slice(31, 60))))
+    out, collided = walked(floor, Stance(1.9, 1.525, 0.0), Primitive.FORWARD)
+    assert not collided
+    assert out.x == pytest.approx(2.1)
+    inside, collided = walked(floor, out._replace(yaw=math.pi), Primitive.FORWARD)
+    assert collided
+    assert inside.x > 2.0
+    in_wall = Stance(1.0, 1.0, math.pi / 2)  # deep inside what is not free
+    assert walked(floor, in_wall, Primitive.FORWARD) == (in_wall, True)
+
+
+@pytest.mark.parametrize("cells", range(1, 15))
+def test_the_radius_is_met_by_clearances_that_equal_it(cells: int) -> None:
+    floor = hall(shape=(60, 60))
+    clearance = np.float64(floor.clearance_m[cells - 1, 30])
+    assert stands(clearance, cells * 0.05)
+    assert not stands(clearance, cells * 0.05 + 0.001)
+
+
+def test_no_walk_ever_ends_where_a_walker_cannot_stand() -> None:
+    rng = np.random.default_rng(5)
+    free = rng.random((120, 120)) > 0.02
+    floor = FloorPlan(free, np.zeros(free.shape, np.float32), (-1.0, 2.0), 0.05)
+    cells = np.argwhere(stands(floor.clearance_m))
+    met = 0
+    for cell in cells[rng.integers(len(cells), size=60)]:
+        here = Stance(*floor.points_of(cell), float(rng.uniform(-3, 3)))
+        for step in rng.integers(1, 4, size=20):
+            before = here
+            here, collided = walked(floor, here, Primitive(int(step)))
+            met += collided
+            assert stands(floor.clearance_at(here[:2]))
+            assert math.dist(before[:2], here[:2]) <= STEP_M + 1e-9
+    assert met > 20

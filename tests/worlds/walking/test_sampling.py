@@ -7,7 +7,7 @@ from support.toyworld import hills, meadow
 from worldgauge.core.errors import WorldError
 from worldgauge.worlds.minecraft.cells import AIR, Cells
 from worldgauge.worlds.walking.planner import (
-    Ground,
+    GroundColumns,
     Planner,
     embedded_ground,
     released_ground,
@@ -98,20 +98,12 @@ def test_the_printed_rule_takes_every_block_that_can_be_stood_on():
     assert all(planner.standable(*place) for place in places)
 
 
-@pytest.mark.parametrize(
-    ("name", "level"),
-    [
-        ("stone", 5),
-        ("oak_slab", 4),
-        ("snow_layer", 4),
-        ("poppy", 4),
-        ("water", None),
-        ("oak_fence", None),
-        ("lantern_post", None),
-        ("cobweb", None),
-    ],
-)
-def test_what_the_printed_rule_calls_a_valid_block(name, level):
+LEVELS = {"stone": 5, "oak_slab": 4, "snow_layer": 4, "poppy": 4}
+
+
+@pytest.mark.parametrize("name", [*LEVELS, "water", "oak_fence", "lantern_post", "cobweb"])
+def test_what_the_printed_rule_calls_a_valid_block(name):
+    level = LEVELS.get(name)
     world = meadow(blocks={(x, y, 4): name for x in range(48) for y in range(48)})
     sample = lambda: sample_place(world, (24, 24, 4), 5, np.random.default_rng(0), rule="continuous")  # noqa: E731
     if level is None:
@@ -123,20 +115,16 @@ def test_what_the_printed_rule_calls_a_valid_block(name, level):
         sample_place(world, (500, 500, 4), 5, np.random.default_rng(0), rule="continuous")
 
 
-def test_both_the_surface_and_the_block_below_it_must_be_ground():
+def test_what_is_natural_ground():
     assert not embedded_ground(meadow(blocks={(5, 5, 2): "oak_planks"})).is_natural(5, 5)
     assert not embedded_ground(meadow(blocks={(5, 5, 3): "water"})).is_natural(5, 5)
     assert embedded_ground(meadow(blocks={(5, 5, 4): "poppy"})).is_natural(5, 5)
-
-
-def test_lying_snow_is_ground_and_the_feet_are_in_its_cell():
+    # Lying snow is ground and the feet are in its cell.
     world = meadow(blocks={(5, 5, 4): "snow_layer"})
     assert embedded_ground(world).is_natural(5, 5)
     assert embedded_ground(world).standing_level(5, 5) == 4
     assert embedded_ground(world).standing_level(6, 5) == 4
-
-
-def test_the_start_is_the_ground_nearest_to_the_centre():
+    # The start is the ground nearest to the centre.
     world = meadow(blocks={(24, 24, 4): "cobblestone"})
     x, y, z = start_place(world)
     assert abs(x - 24) + abs(y - 24) == 1
@@ -146,7 +134,7 @@ def test_the_start_is_the_ground_nearest_to_the_centre():
         start_place(meadow(blocks=covered))
 
 
-def game_ground(columns: dict[tuple[int, int], str], ground: int = 62) -> Ground:
+def game_ground(columns: dict[tuple[int, int], str], ground: int = 62) -> GroundColumns:
     """8 x 8 columns of grass up to y = ground, each other one a list of states from there on, from y = 56."""
     palette = [AIR, "minecraft:grass_block[snowy=false]"]
     index = np.zeros((8, 24, 8), np.uint16)

@@ -13,32 +13,33 @@ from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.actions import Actions, ActionSpace, describe
 from worldgauge.core.episode import Context, WorldFacts
-from worldgauge.core.errors import DataError, NotApplicableError, ShapeError, SubjectError, UsageError, WorldError
+from worldgauge.core.errors import DataError, ModelError, NotApplicableError, ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, invert, pose_from_yaw_pitch
 from worldgauge.core.image import Frames, Image
 from worldgauge.core.io import digest_of, dumps, parse_json, read_bytes, write_file
-from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, WorldModel, checked_rollout, imagines
+from worldgauge.core.model import ModelSpec, RolloutRequest, WorldModel, checked_rollout, holds_videos, imagines
 from worldgauge.core.video import Clip
+from worldgauge.engine.model_entries import ResolvedModel, find_served, resolve_model
 from worldgauge.engine.resume import LIVE, task_seed
-from worldgauge.engine.subjects import Subject, find_served, resolve_subject
 from worldgauge.models.calibration import FORMAT, MAX_BYTES, NAME, TURNS, VERSION, digest_of_spec
 from worldgauge.perception.decoders._tracks import follow
 from worldgauge.perception.decoders._views import AGREE_PX, place
 from worldgauge.perception.decoders.frames import LONGEST_SIDE_PX
 from worldgauge.perception.pose_track import PoseTrack
-from worldgauge.worlds import View, caption_of, open_world
+from worldgauge.worlds import View, open_world
+from worldgauge.worlds.captions import caption_at
 from worldgauge.worlds.voxel.world import KINDS
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge_lab.calibrate_estimate import (
     DEFAULT_SPACE,
     HORIZON,
     SPEEDS,
-    Asked,
+    ControlEstimates,
+    ControlInput,
     ControlResult,
-    Estimate,
-    Estimates,
     Response,
     SpeedResult,
+    StartImageMean,
     controls_of,
     displacement,
     estimate,
@@ -279,7 +280,7 @@ class CalibrationStudy:
     keys: frozenset[str]
     seed: int
     responses: tuple[Response, ...]
-    estimates: Estimates
+    estimates: ControlEstimates
     refused: Mapping[str, str]
 
     @property
@@ -343,11 +344,6 @@ def calibrate(
 
     Returns:
         The calibration.
-
-    Raises:
-        UsageError: The model cannot be calibrated.
-        SubjectError: The model breaks its contract in every answer.
-        DataError: The folder cannot be written, or holds the answers of another calibration.
     """
     plan, model, controls, camera = _prepared(what, space, starts, seed, out)
     try:
@@ -375,7 +371,7 @@ def calibrate(
         if (served := find_served(model)) is not None and isinstance(what, str):
             served.close()
     if len(refused) == len(responses):
-        raise SubjectError(f"model '{plan.model}' answered nothing: {next(iter(refused.values()))}")
+        raise ModelError(f"model '{plan.model}' answered nothing: {next(iter(refused.values()))}")
     used = controls[0].actions.space
     axes = tuple(axis.name for axis in used.axes) if plan.control == "actions" else ()
     keys = keys_of(used) if plan.control == "actions" else frozenset()
@@ -398,9 +394,6 @@ def plan_calibration(
 
     Returns:
         The plan.
-
-    Raises:
-        UsageError: The model cannot be calibrated.
     """
     plan, model, _, _ = _prepared(what, space, starts, seed, out)
     if (served := find_served(model)) is not None and isinstance(what, str):
@@ -410,11 +403,11 @@ def plan_calibration(
 
 def _prepared(
     what: str | WorldModel, space: str, starts: int, seed: int, out: Path
-) -> tuple[Plan, WorldModel, list[Asked], Camera]:
+) -> tuple[Plan, WorldModel, list[ControlInput], Camera]:
     if starts < 1 or seed < 0:
         raise UsageError(f"{starts} start images with seed {seed}; give at least one, and a seed of 0 or more")
-    subject = resolve_subject(what)
-    model = cast("WorldModel", subject.model)
+    resolved = resolve_model(what)
+    model = cast("WorldModel", resolved.model)
     try:
         controls = controls_of(_checked_space(model, space), diagonals=model.spec.control != "text")
         width, height = model.spec.frame_size or SIZE
@@ -427,9 +420,9 @@ def _prepared(
             tuple(asked.name for asked in controls),
             HORIZON,
             (width, height),
-            source=_source_of(subject, what),
+            source=_source_of(resolved, what),
         )
-        if not subject.source.startswith(LIVE):
+        if not resolved.source.startswith(LIVE):
             kept = (
                 _kept(out / "answers" / start / f"{asked.name}.json", _key(plan, start, asked, seed))
                 for start in plan.starts
@@ -445,7 +438,7 @@ def _prepared(
 
 def _checked_space(model: WorldModel, space: str) -> ActionSpace:
     spec = model.spec
-    if isinstance(model, HoldsVideos) or not imagines(model):
+    if holds_videos(model) or not imagines(model):
         raise UsageError(f"model '{spec.name}' takes no controls; nothing to calibrate")
     if spec.view != "perspective":
         raise UsageError(f"model '{spec.name}' draws panoramas; a calibration looks at perspective views")
@@ -456,14 +449,14 @@ def _checked_space(model: WorldModel, space: str) -> ActionSpace:
     return space_for(spec, space)
 
 
-def _answer(model: WorldModel, start: Start, asked: Asked, seed: int) -> dict[str, Any]:
+def _answer(model: WorldModel, start: Start, asked: ControlInput, seed: int) -> dict[str, Any]:
     """What is kept of one answer: the poses of its frames, and why some are missing."""
     request = question(model.spec, start, asked, seed)
     try:
         frames = np.concatenate(list(checked_rollout(model, request)))
     except NotApplicableError as error:
         return {"poses": [None] * HORIZON, "reason": str(error), "refused": str(error)}
-    except SubjectError as error:
+    except ModelError as error:
         line = " ".join(str(error).split())
         return {"poses": [None] * HORIZON, "reason": line, "refused": line}
     track = poses_from_depth(start.image, start.depth, start.camera, frames)
@@ -472,7 +465,7 @@ def _answer(model: WorldModel, start: Start, asked: Asked, seed: int) -> dict[st
     return {"poses": rows, "reason": track.reason, "refused": ""}
 
 
-def question(spec: ModelSpec, start: Start, asked: Asked, seed: int) -> RolloutRequest:
+def question(spec: ModelSpec, start: Start, asked: ControlInput, seed: int) -> RolloutRequest:
     """What a model is asked: one start image, and a control."""
     fps = asked.actions.space.fps
     none = asked.actions[:0]
@@ -488,20 +481,20 @@ def question(spec: ModelSpec, start: Start, asked: Asked, seed: int) -> RolloutR
         actions=asked.actions,
         poses=asked.poses(start.pose),
         text=describe(told),
-        caption=caption_of(start.world),
+        caption=caption_at(open_world(start.world), start.pose, start.camera),
         world=start.world if "world" in spec.inputs else None,
         task=f"calibrate/{start.name}/{asked.name}",
     )
 
 
-def _source_of(subject: Subject, what: str | WorldModel) -> str:
+def _source_of(resolved: ResolvedModel, what: str | WorldModel) -> str:
     """Where a model comes from, with its fingerprint; empty for a live object that states a digest in its spec."""
-    if isinstance(what, str) or subject.source.startswith(LIVE):
-        return f"{subject.source} {subject.content}".strip()
+    if isinstance(what, str) or resolved.source.startswith(LIVE):
+        return f"{resolved.source} {resolved.content}".strip()
     return ""
 
 
-def _key(plan: Plan, start: str, asked: Asked, seed: int) -> str:
+def _key(plan: Plan, start: str, asked: ControlInput, seed: int) -> str:
     """Digest of everything that an answer depends on."""
     return digest_of(dumps([plan.spec, plan.source, start, asked.name, asked.motions.tolist(), seed, list(plan.size)]))
 
@@ -528,7 +521,7 @@ def _matrices(rows: Sequence[Sequence[float] | None]) -> FloatArray:
     return poses
 
 
-def _facts(one: Estimate | None) -> dict[str, Any]:
+def _facts(one: StartImageMean | None) -> dict[str, Any]:
     return {"mean": None, "low": None, "high": None, "n": 0} if one is None else asdict(one)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from worldgauge.core.actions import LOOP_WALK, Actions, ActionSpace, Axis, Motion, camera_path, motions
 from worldgauge.core.errors import ShapeError, UnknownNameError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
+from worldgauge.core.intervals import mean_std, student_interval
 from worldgauge.core.model import ModelSpec
-from worldgauge.core.statistics import mean_std, student_interval
 from worldgauge.models.calibration import DIRECTIONS, TURNS, Speed, Status
 from worldgauge.suites.mind.actions import walk_look
 from worldgauge.worlds.walking.primitives import NAV_STEPS
@@ -44,7 +44,7 @@ DEFAULT_SPACE = "walk-look"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ControlInput:
     """One control of one speed.
 
     Attributes:
@@ -79,13 +79,15 @@ def space_for(spec: ModelSpec, name: str) -> ActionSpace:
     return SPACES[name] if spec.fps is None else replace(SPACES[name], fps=float(spec.fps))
 
 
-def controls_of(space: ActionSpace, *, diagonals: bool = True) -> list[Asked]:
+def controls_of(space: ActionSpace, *, diagonals: bool = True) -> list[ControlInput]:
     """Everything that is asked from one start image in a space."""
     names = [name for name in DIRECTIONS if _column(space, name) is not None]
     names += [name for name, parts in DIAGONALS.items() if diagonals and set(parts) <= set(names)]
-    asked = [Asked(STILL, 0.0, _actions(space, (), 1.0))]
+    asked = [ControlInput(STILL, 0.0, _actions(space, (), 1.0))]
     asked += [
-        Asked(name, speed, _actions(space, DIAGONALS.get(name, (name,)), speed)) for name in names for speed in SPEEDS
+        ControlInput(name, speed, _actions(space, DIAGONALS.get(name, (name,)), speed))
+        for name in names
+        for speed in SPEEDS
     ]
     return asked
 
@@ -150,9 +152,6 @@ class Response:
     """What a model showed for one control.
 
     Attributes:
-        start: Name of the start image.
-        control: Name of the control.
-        speed: Its speed.
         asked: (n, 5) metres and radians a frame that were asked for.
         shown: (n, 6) sums of what was shown up to each frame (`SHOWN`); NaN where the camera was not found.
         reason: Why it was not found; empty where it was.
@@ -172,14 +171,11 @@ class Response:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class StartImageMean:
     """A mean over start images with its 95 % interval.
 
     Attributes:
-        mean: The mean.
         low: Lower end; None for a single value.
-        high: Upper end.
-        n: Number of start images.
     """
 
     mean: float
@@ -193,9 +189,7 @@ class ControlResult:
     """What one control does.
 
     Attributes:
-        control: Its name.
         status: See `models.calibration.file.Status`.
-        asked: Number of answers.
         decoded: Number of those with a path.
         reason: Why it does not follow, or is not known; empty where it follows.
         gain: Motion shown for motion asked; None unless it follows.
@@ -212,12 +206,12 @@ class ControlResult:
     asked: int
     decoded: int
     reason: str = ""
-    gain: Estimate | None = None
+    gain: StartImageMean | None = None
     a_frame: float | None = None
     fit: float | None = None
-    by_speed: Mapping[float, Estimate] = field(default_factory=dict)
-    beside: Mapping[str, Estimate] = field(default_factory=dict)
-    course: tuple[Estimate | None, ...] = ()
+    by_speed: Mapping[float, StartImageMean] = field(default_factory=dict)
+    beside: Mapping[str, StartImageMean] = field(default_factory=dict)
+    course: tuple[StartImageMean | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -230,11 +224,11 @@ class SpeedResult:
     """
 
     whose: Speed
-    exponent: Estimate | None = None
+    exponent: StartImageMean | None = None
 
 
 @dataclass(frozen=True)
-class Estimates:
+class ControlEstimates:
     """Everything that answers say.
 
     Attributes:
@@ -249,12 +243,12 @@ class Estimates:
         turning: Whose speed it turns at.
     """
 
-    delay: Estimate | None
+    delay: StartImageMean | None
     frames: int | None
     late: str
     controls: tuple[ControlResult, ...]
-    together: Mapping[str, Mapping[str, Estimate]]
-    drift: Mapping[str, Estimate]
+    together: Mapping[str, Mapping[str, StartImageMean]]
+    drift: Mapping[str, StartImageMean]
     moving: SpeedResult
     turning: SpeedResult
 
@@ -288,7 +282,7 @@ def displacement(poses: FloatArray) -> FloatArray:
     return found
 
 
-def estimate(responses: Sequence[Response]) -> Estimates:
+def estimate(responses: Sequence[Response]) -> ControlEstimates:
     """Estimate everything from the answers of one model."""
     settled = _without_drift(responses)
     single = [one for one in settled if one.control in DIRECTIONS and one.decoded]
@@ -302,7 +296,7 @@ def estimate(responses: Sequence[Response]) -> Estimates:
     )
     follows = {one.control for one in controls if one.status == "follows"}
     speeds = [_speed([one for one in single if one.control in names & follows], starts, delay) for names in _GROUPS]
-    return Estimates(
+    return ControlEstimates(
         estimate_of(each) if whole is not None else None,
         whole,
         late,
@@ -313,7 +307,7 @@ def estimate(responses: Sequence[Response]) -> Estimates:
     )
 
 
-def estimate_of(values: Iterable[float | None]) -> Estimate | None:
+def estimate_of(values: Iterable[float | None]) -> StartImageMean | None:
     """Mean and interval of one value for each start image; None without values."""
     known = [value for value in values if value is not None]
     mean = mean_std(known).mean
@@ -321,7 +315,7 @@ def estimate_of(values: Iterable[float | None]) -> Estimate | None:
         return None
     interval = student_interval(known)
     low, high = (None, None) if interval is None else interval
-    return Estimate(mean, low, high, len(known))
+    return StartImageMean(mean, low, high, len(known))
 
 
 _GROUPS = (frozenset(DIRECTIONS) - TURNS, TURNS)
@@ -429,7 +423,7 @@ def _control(name: str, answers: Sequence[Response], starts: Sequence[str], dela
     return replace(result, status="follows", gain=gain, a_frame=a_frame, fit=fit, by_speed=by_speed)
 
 
-def _no_effect(gain: Estimate | None, fit: float | None, moving: int, decoded: int) -> str:
+def _no_effect(gain: StartImageMean | None, fit: float | None, moving: int, decoded: int) -> str:
     """Why a control counts as without effect; empty where it has one."""
     if gain is None or moving < LEAST_DECODED * decoded:
         return f"the camera moves in {moving} of {decoded} answers"
@@ -447,7 +441,7 @@ def _by_start(
     return [value(some) if some else None for some in own]
 
 
-def _slopes(answers: Sequence[Response], starts: Sequence[str], k: int, j: int, delay: int) -> Estimate | None:
+def _slopes(answers: Sequence[Response], starts: Sequence[str], k: int, j: int, delay: int) -> StartImageMean | None:
     """Motion along component j for motion asked along k, over starts."""
     return estimate_of(_by_start(answers, starts, lambda own: _pooled(own, k, j, delay)))
 
@@ -458,7 +452,7 @@ def _pooled(answers: Sequence[Response], k: int, j: int, delay: int) -> float | 
     return slope(courses, np.concatenate([one.shown[:, j] for one in answers]))
 
 
-def _course(answers: Sequence[Response], starts: Sequence[str], k: int) -> tuple[Estimate | None, ...]:
+def _course(answers: Sequence[Response], starts: Sequence[str], k: int) -> tuple[StartImageMean | None, ...]:
     shares = [(one.start, one.shown[:, k] / one.asked[:, k].sum()) for one in answers]
     found = []
     for t in range(len(answers[0].asked)):
@@ -492,10 +486,10 @@ def _exponent(answers: Sequence[Response], delay: int) -> float | None:
 
 def _together(
     answers: Sequence[Response], controls: Sequence[ControlResult], starts: Sequence[str], delay: int
-) -> dict[str, dict[str, Estimate]]:
+) -> dict[str, dict[str, StartImageMean]]:
     """What is left of single gains on diagonals."""
     gains = {one.control: one.gain.mean for one in controls if one.gain is not None}
-    found: dict[str, dict[str, Estimate]] = {}
+    found: dict[str, dict[str, StartImageMean]] = {}
     for name, parts in DIAGONALS.items():
         own = [one for one in answers if one.control == name and one.decoded]
         for part in parts:
@@ -506,7 +500,7 @@ def _together(
     return found
 
 
-def _drift(responses: Sequence[Response], starts: Sequence[str]) -> dict[str, Estimate]:
+def _drift(responses: Sequence[Response], starts: Sequence[str]) -> dict[str, StartImageMean]:
     still = [one for one in responses if one.control == STILL and one.decoded]
     whole = {
         component: estimate_of(
@@ -517,10 +511,10 @@ def _drift(responses: Sequence[Response], starts: Sequence[str]) -> dict[str, Es
     return {component: found for component, found in whole.items() if found is not None}
 
 
-def _scaled(one: Estimate, factor: float) -> Estimate:
+def _scaled(one: StartImageMean, factor: float) -> StartImageMean:
     ends = [None if end is None else end * factor for end in (one.low, one.high)]
     low, high = ends if factor >= 0 else ends[::-1]
-    return Estimate(one.mean * factor, low, high, one.n)
+    return StartImageMean(one.mean * factor, low, high, one.n)
 
 
 def _roll(pose: FloatArray) -> float:

@@ -9,14 +9,24 @@ from typing import Any
 
 from markupsafe import Markup
 
+from worldgauge.core.english import listed
 from worldgauge.engine.store import atomic_write
 from worldgauge.models.calibration import TURNS, Speed
 from worldgauge.report import curves
-from worldgauge.report.curves import Curve, Level, SeriesStyle
+from worldgauge.report.curves import ChartLine, ForestRow, SeriesStyle
 from worldgauge.report.page import asset, environment
-from worldgauge.report.wording import listed, number, times
+from worldgauge.report.wording import number, times
 from worldgauge_lab.calibrate import CalibrationStudy
-from worldgauge_lab.calibrate_estimate import HORIZON, MOVING, SHOWN, SPEEDS, STEP_M, TURN_RAD, ControlResult, Estimate
+from worldgauge_lab.calibrate_estimate import (
+    HORIZON,
+    MOVING,
+    SHOWN,
+    SPEEDS,
+    STEP_M,
+    TURN_RAD,
+    ControlResult,
+    StartImageMean,
+)
 
 COLUMNS = ("control", "status", "gain", "low", "high", "n", "a_unit", "unit", "fit", "asked", "decoded", "reason")
 """Columns of the CSV: a row for each control."""
@@ -72,7 +82,7 @@ def beside_words(one: ControlResult) -> str:
     return ", ".join(found)
 
 
-def in_words(one: Estimate | None, digits: int = 3) -> str:
+def in_words(one: StartImageMean | None, digits: int = 3) -> str:
     """A mean with its interval: "0.500 [0.491, 0.509]"."""
     if one is None:
         return ""
@@ -120,22 +130,22 @@ def sentences(study: CalibrationStudy) -> list[str]:
     return said
 
 
-def _holds_zero(one: Estimate) -> bool:
+def _holds_zero(one: StartImageMean) -> bool:
     return one.low is not None and one.high is not None and one.low <= 0 <= one.high
 
 
-def _differs(one: Estimate) -> bool:
+def _differs(one: StartImageMean) -> bool:
     """Whether less or more than all is left, by more than `BESIDE`."""
     holds = one.low is not None and one.high is not None and one.low <= 1 <= one.high
     return abs(one.mean - 1) > BESIDE and not holds
 
 
-def _drifts(name: str, one: Estimate) -> bool:
+def _drifts(name: str, one: StartImageMean) -> bool:
     least = 0.001 if name in ("forward", "left", "up") else math.radians(0.02)
     return abs(one.mean) > least and not _holds_zero(one)
 
 
-def _rate(name: str, one: Estimate) -> str:
+def _rate(name: str, one: StartImageMean) -> str:
     metres = name in ("forward", "left", "up")
     return f"{number(one.mean if metres else math.degrees(one.mean), sign=True)} {'m' if metres else 'deg'} a frame"
 
@@ -147,7 +157,7 @@ COLOURS = {
         ("forward", "back", "left", "right", "yaw_left", "yaw_right", "pitch_up", "pitch_down"), start=1
     )
 }
-ASKED = SeriesStyle("asked", "k0", "asked", reference=True)
+ASKED = SeriesStyle("asked", "k0", "asked", baseline=True)
 
 
 def write_page(study: CalibrationStudy, out: Path, command: str = "") -> Path:
@@ -207,7 +217,7 @@ def render_page(study: CalibrationStudy, command: str = "") -> str:
 def _gains(study: CalibrationStudy) -> Markup | None:
     """Gains as a list of intervals; None where nothing follows."""
     levels = [
-        Level(_style(one), one.control, one.gain.mean, one.gain.low, one.gain.high, f"n = {one.gain.n}")
+        ForestRow(_style(one), one.control, one.gain.mean, one.gain.low, one.gain.high, f"n = {one.gain.n}")
         for one in study.estimates.controls
         if one.gain is not None
     ]
@@ -219,9 +229,9 @@ def _gains(study: CalibrationStudy) -> Markup | None:
 
 def _course(ident: str, title: str, controls: list[ControlResult]) -> Markup:
     """Share of what was asked that is shown after each frame, for each control."""
-    told = [Curve(ASKED, tuple((float(t), min(t / MOVING, 1.0), None, None) for t in range(HORIZON + 1)))]
+    told = [ChartLine(ASKED, tuple((float(t), min(t / MOVING, 1.0), None, None) for t in range(HORIZON + 1)))]
     told += [
-        Curve(
+        ChartLine(
             _style(one),
             ((0.0, 0.0, None, None), *(_point(t + 1, share) for t, share in enumerate(one.course) if share)),
         )
@@ -234,7 +244,7 @@ def _course(ident: str, title: str, controls: list[ControlResult]) -> Markup:
     )
 
 
-def _point(t: int, share: Estimate) -> tuple[float, float, float | None, float | None]:
+def _point(t: int, share: StartImageMean) -> tuple[float, float, float | None, float | None]:
     return float(t), share.mean, share.low, share.high
 
 

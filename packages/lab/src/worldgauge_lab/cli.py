@@ -31,6 +31,7 @@ from worldgauge.terminal.options import (
     settings_of,
 )
 from worldgauge_lab.closedloop_questions import QUESTIONS
+from worldgauge_lab.minecraft_parity import parity
 
 if TYPE_CHECKING:
     from worldgauge.terminal.output import Form
@@ -114,7 +115,7 @@ def _show_calibration(study: CalibrationStudy, model: str, out: Path, page: Path
         print_text(f'Use it: --model "{model}{joint}calibration={out / NAME}"')
 
 
-class Study(Protocol):
+class PrintableStudy(Protocol):
     """Result of a study of a metric."""
 
     @property
@@ -138,7 +139,7 @@ class Study(Protocol):
 STUDIES = ("all", "sgcs", "rules", "people")
 
 
-class Segmenter(StrEnum):
+class SegmenterName(StrEnum):
     """Where the objects of a study come from."""
 
     balanced = "balanced"
@@ -164,11 +165,11 @@ def validate_metric(
     ] = None,
     scenes: Annotated[int, typer.Option(help="all, sgcs: number of views.")] = 40,
     segmenter: Annotated[
-        Segmenter,
+        SegmenterName,
         typer.Option(
             help="sgcs: how objects are found. exact: no model has such masks; without --data, of synthetic scenes."
         ),
-    ] = Segmenter.balanced,
+    ] = SegmenterName.balanced,
     structures: Annotated[int, typer.Option(help="rules: number of builds that are damaged.")] = 66,
     metrics: Annotated[str | None, typer.Option(help="all: only these metrics, separated by commas.")] = None,
     network: Annotated[
@@ -192,7 +193,7 @@ def validate_metric(
     if metric == "all":
         _all(data, scenes, seed, metrics, _networks(network or []), out, form)
         return
-    found: Study
+    found: PrintableStudy
     if metric == "people":
         found = _people(data, _networks(network or []))
     elif metric == "sgcs":
@@ -213,7 +214,7 @@ def _networks(given: list[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in given)
 
 
-def _people(data: Path | None, networks: dict[str, str]) -> Study:
+def _people(data: Path | None, networks: dict[str, str]) -> PrintableStudy:
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge_lab.validate_metrics.people import people_study
 
@@ -258,7 +259,7 @@ def _all(
     _print_metric_study(found, path, form)
 
 
-def _print_metric_result(found: Study, form: Form) -> bool:
+def _print_metric_result(found: PrintableStudy, form: Form) -> bool:
     """Print a study of a metric. Returns whether the metric keeps its bounds."""
     from worldgauge.terminal.output import print_csv, print_json
 
@@ -296,9 +297,7 @@ def study(
     candidates: Annotated[
         list[int] | None, typer.Option(help="With calls: number of plans compared, to sweep as well. Can be repeated.")
     ] = None,
-    references: Annotated[
-        bool, typer.Option(help="With quality and controllability: have the references beside the models.")
-    ] = True,
+    baselines: Annotated[bool, typer.Option(help="With quality and controllability: also run the baselines.")] = True,
     settings: Settings = None,
     workers: Workers = 1,
     seed: Seed = 0,
@@ -323,7 +322,7 @@ def study(
             models=model or (),
             settings=given,
             candidates=candidates or (),
-            references=references,
+            baselines=baselines,
             workers=workers,
             seed=seed,
             limit=limit,
@@ -333,7 +332,7 @@ def study(
     words = ["worldgauge", "study", name, "--data", str(data), "--out", str(out), "--seed", str(seed)]
     words += [word for text in model or () for word in ("--model", text)]
     words += [word for count in candidates or () for word in ("--candidates", str(count))]
-    words += [] if references else ["--no-references"]
+    words += [] if baselines else ["--no-baselines"]
     words += [word for pair in settings or () for word in ("--set", pair)]
     words += [] if limit is None else ["--limit", str(limit)]
     path = write_study(found, out / f"{name}.html", shlex.join(words))
@@ -349,17 +348,21 @@ def train_recogniser(
 
     Runs take the one that comes with worldgauge, which this command made, unless WORLDGAUGE_RECOGNISER names another.
     """
-    from worldgauge.suites.closedloop.recognition.recogniser import FILE_VARIABLE, save
+    from worldgauge.suites.worldinworld.recognition.recogniser import FILE_VARIABLE, save
     from worldgauge_lab.network_recogniser import HELD_OUT, train
 
-    made = _trained(train, homes, HELD_OUT)
-    save(made, out)
-    facts = made.facts
-    _tell_trained(
-        {"recogniser": str(out), **facts},
-        f"{out}: in {facts['validated_on']['homes']} validation homes {facts['clear_accuracy'] or 0:.0%} of "
-        f"{facts['clear_boxes']} clear views and {facts['accuracy']:.0%} of {facts['validated_on']['boxes']} boxes are "
-        f"named rightly, {facts['calibration_error']:.3f} off in confidence; to use it: {FILE_VARIABLE}={out}",
+    _train(
+        train,
+        save,
+        homes,
+        HELD_OUT,
+        out,
+        "recogniser",
+        lambda made: (
+            f"{made['clear_accuracy'] or 0:.0%} of {made['clear_boxes']} clear views and {made['accuracy']:.0%} of "
+            f"{made['validated_on']['boxes']} boxes are named rightly, {made['calibration_error']:.3f} off in "
+            f"confidence; to use it: {FILE_VARIABLE}={out}"
+        ),
         json,
     )
 
@@ -373,16 +376,20 @@ def train_nearness(
 
     Runs take the one that comes with worldgauge, which this command made.
     """
-    from worldgauge.suites.closedloop.navigation.nearness import save
+    from worldgauge.suites.worldinworld.navigation.nearness import save
     from worldgauge_lab.network_nearness import HELD_OUT, train
 
-    made = _trained(train, homes, HELD_OUT)
-    save(made, out)
-    _tell_trained(
-        {"network": str(out), **made.facts},
-        f"{out}: in {made.facts['validated_on']['homes']} validation homes its estimates have a rank correlation of "
-        f"{made.facts['rank_correlation']:.2f} with the metres to walk, and of "
-        f"{made.facts['rank_correlation_within_3_m']:.2f} within 3 m",
+    _train(
+        train,
+        save,
+        homes,
+        HELD_OUT,
+        out,
+        "network",
+        lambda made: (
+            f"its estimates have a rank correlation of {made['rank_correlation']:.2f} with the metres to walk, and of "
+            f"{made['rank_correlation_within_3_m']:.2f} within 3 m"
+        ),
         json,
     )
 
@@ -396,36 +403,47 @@ def train_panorama_reader(
 
     Runs take the one that comes with worldgauge, which this command made.
     """
-    from worldgauge.suites.closedloop.questions.panorama_reader import save
+    from worldgauge.suites.worldinworld.questions.panorama_reader import save
     from worldgauge_lab.network_panorama_reader import HELD_OUT, train
 
-    made = _trained(train, homes, HELD_OUT)
-    save(made, out)
-    _tell_trained(
-        {"network": str(out), **made.facts},
-        f"{out}: in {made.facts['validated_on']['homes']} validation homes it names the room of "
-        f"{made.facts['room_accuracy']:.0%} of panoramas, and finds things with a mean precision of "
-        f"{made.facts['things_precision']:.2f}",
+    _train(
+        train,
+        save,
+        homes,
+        HELD_OUT,
+        out,
+        "network",
+        lambda made: (
+            f"it names the room of {made['room_accuracy']:.0%} of panoramas, and finds things with a mean precision of "
+            f"{made['things_precision']:.2f}"
+        ),
         json,
     )
 
 
-def _trained(train: Callable[..., Any], homes: int, held_out: int) -> Any:
+def _train(
+    train: Callable[..., Any],
+    save: Callable[[Any, Path], object],
+    homes: int,
+    held_out: int,
+    out: Path,
+    key: str,
+    judged: Callable[[Mapping[str, Any]], str],
+    json: bool,
+) -> None:
+    from worldgauge.terminal.output import out as terminal
+    from worldgauge.terminal.output import print_json
     from worldgauge.terminal.progress import ProgressBar
 
     with ProgressBar() as bar:
-        return train(
+        made = train(
             homes, held_out=min(homes, held_out), progress=lambda done, of: bar.show("homes looked at", done, of)
         )
-
-
-def _tell_trained(facts: Mapping[str, Any], sentence: str, json: bool) -> None:
-    from worldgauge.terminal.output import out as terminal
-    from worldgauge.terminal.output import print_json
-
+    save(made, out)
     if json:
-        print_json(**facts)
+        print_json(**{key: str(out), **made.facts})
     else:
+        sentence = f"{out}: in {made.facts['validated_on']['homes']} validation homes {judged(made.facts)}"
         terminal.print(sentence, markup=False, soft_wrap=True)
 
 
@@ -452,7 +470,7 @@ def _print_study(finding: StudyResult, page: Path, form: Form) -> None:
         )
         return
     if form == "csv":
-        print_csv(SCORE_COLUMNS, score_rows("closedloop", finding.tables))
+        print_csv(SCORE_COLUMNS, score_rows("worldinworld", finding.tables))
     for table in finding.tables:
         if form == "text":
             headline(table)
@@ -493,4 +511,5 @@ COMMANDS = (
     Command(calibrate, "Models and data", "worldgauge calibrate --model render --out calibration"),
     Command(validate_metric, "Tools", "worldgauge validate-metric all --out metrics.html", name="validate-metric"),
     *_CLOSEDLOOP,
+    Command(parity, "Models and data", "worldgauge minecraft parity --seed 1", group="minecraft"),
 )

@@ -12,22 +12,23 @@ import numpy as np
 from markupsafe import Markup
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.core.paired import PairedDifference, holm, paired_difference
-from worldgauge.core.statistics import Correlation, correlation
-from worldgauge.engine.run import DEADLINE_S, run
-from worldgauge.engine.subject_run import RunWatcher
-from worldgauge.engine.subjects import run_label
+from worldgauge.core.intervals import Correlation, correlation
+from worldgauge.core.paired_tests import PairedDifference, holm, paired_difference
+from worldgauge.engine.model_entries import run_label
+from worldgauge.engine.model_run import RunWatcher
+from worldgauge.engine.run import DEADLINE_S
 from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.scores import clusters_by_task, detectable_effect, score_cell
 from worldgauge.metrics._registry import metric_bounds, metrics
 from worldgauge.report import curves
-from worldgauge.report.curves import Curve, Level, ScatterPoint, SeriesStyle, look
+from worldgauge.report.curves import ChartLine, ForestRow, ScatterPoint, SeriesStyle, look
 from worldgauge.report.study_page import Figure, StudyPage, svg_file, write_page
 from worldgauge.report.wording import number, times
-from worldgauge.suites.closedloop.policies.contract import revisers
-from worldgauge.suites.closedloop.scoring import HEADLINE
-from worldgauge.suites.closedloop.summary import summarize
-from worldgauge.suites.closedloop.task import SUITE, closed_loop_tasks, serves, task_names
+from worldgauge.result import run
+from worldgauge.suites.worldinworld.policies.contract import revisers
+from worldgauge.suites.worldinworld.scoring import HEADLINE
+from worldgauge.suites.worldinworld.summary import summarize
+from worldgauge.suites.worldinworld.task import SUITE, closed_loop_tasks, serves, task_names
 from worldgauge_lab.closedloop_questions import QUESTIONS
 
 MODELS = ("oracle", "warp", "forgetful", "roll", "freeze", "noise")
@@ -41,7 +42,7 @@ _SEED = 20251018
 
 
 @dataclass(frozen=True)
-class Arm:
+class ClosedLoopArm:
     """One row of a study: a model under some settings of the suite.
 
     Attributes:
@@ -62,24 +63,24 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class StudyRequest:
+class ClosedLoopRequest:
     """What the user asks of a study.
 
     Attributes:
         models: Names as for a run; empty for the study's own.
         settings: Of the suite, for all arms.
         candidates: Values of M to compare as well.
-        references: Whether quality and controllability have the references beside the models.
+        baselines: Whether quality and controllability have the baselines beside the models.
     """
 
     models: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     candidates: tuple[int, ...] = ()
-    references: bool = True
+    baselines: bool = True
 
 
 @dataclass(frozen=True)
-class Study:
+class ClosedLoopStudy:
     """An analysis of the paper.
 
     Attributes:
@@ -92,7 +93,7 @@ class Study:
 
     name: str
     question: str
-    arms: Callable[[StudyRequest], list[Arm]]
+    arms: Callable[[ClosedLoopRequest], list[ClosedLoopArm]]
     drawn: Literal["plane", "lines", "levels", "list"]
     measure: str | None = None
     caveat: str = ""
@@ -103,20 +104,19 @@ class ArmResult:
     """What came of an arm.
 
     Attributes:
-        arm: Which.
         success: In percent, over all episodes.
         measure: Where the study has one.
         by_task: Success by task.
     """
 
-    arm: Arm
+    arm: ClosedLoopArm
     success: Cell
     measure: Cell | None
     by_task: Mapping[str, Cell]
 
 
 @dataclass(frozen=True)
-class Gain:
+class ArmGain:
     """An arm minus its base on the same episodes, in percentage points; p is corrected for all gains (Holm)."""
 
     label: str
@@ -130,7 +130,6 @@ class StudyResult:
     """What came of a study.
 
     Attributes:
-        study: Which.
         points: One for each arm, in the order of the study.
         gains: Of every arm that has a base.
         correlation: Of the measure with success over arms; None where the study draws no plane.
@@ -138,22 +137,22 @@ class StudyResult:
         words: What can be concluded, a sentence each.
     """
 
-    study: Study
+    study: ClosedLoopStudy
     points: tuple[ArmResult, ...]
-    gains: tuple[Gain, ...]
+    gains: tuple[ArmGain, ...]
     correlation: Correlation | None
     tables: tuple[Table, ...]
     words: tuple[str, ...]
 
 
 def conclude(
-    study: Study,
-    arms: Sequence[Arm],
+    study: ClosedLoopStudy,
+    arms: Sequence[ClosedLoopArm],
     scores: Mapping[str, Sequence[Score]],
     failed: Mapping[str, Sequence[Failure]],
 ) -> StudyResult:
     """What the scores can tell."""
-    made = summarize(scores, {arm.label: "subject" for arm in arms}, failed)
+    made = summarize(scores, {arm.label: "model" for arm in arms}, failed)
     if not made:
         raise UsageError(f"study '{study.name}': no episode was scored, so there is nothing to compare")
     by_task = made[0]
@@ -187,27 +186,24 @@ def conclude(
     return StudyResult(study, points, gains, tied, tuple(shown), tuple(words))
 
 
-def _measure(study: Study, scores: Sequence[Score]) -> Cell | None:
+def _measure(study: ClosedLoopStudy, scores: Sequence[Score]) -> Cell | None:
     if study.measure is None:
         return None
     return score_cell([score for score in scores if score.metric == study.measure], metric_bounds(study.measure))
 
 
 def _gains(
-    arms: Sequence[Arm], values: Mapping[str, Mapping[str, float | None]], clusters: Mapping[str, str]
-) -> tuple[Gain, ...]:
-    found = [(arm, _compared(values[arm.label], values[arm.base], clusters)) for arm in arms if arm.base is not None]
-    corrected = holm([told.p for _, told in found])
-    return tuple(Gain(arm.label, arm.base or "", told, p) for (arm, told), p in zip(found, corrected, strict=True))
+    arms: Sequence[ClosedLoopArm], values: Mapping[str, Mapping[str, float | None]], clusters: Mapping[str, str]
+) -> tuple[ArmGain, ...]:
+    pairs = [(arm.label, arm.base) for arm in arms if arm.base is not None]
+    differences = [paired_difference(values[label], values[base], cluster=clusters) for label, base in pairs]
+    corrected = holm([difference.p for difference in differences])
+    return tuple(ArmGain(*pair, told, p) for pair, told, p in zip(pairs, differences, corrected, strict=True))
 
 
-def _compared(
-    ours: Mapping[str, float | None], base: Mapping[str, float | None], clusters: Mapping[str, str]
-) -> PairedDifference:
-    return paired_difference(ours, base, cluster=clusters)
-
-
-def _rows(study: Study, points: Sequence[ArmResult], gains: Sequence[Gain], flags: Mapping[str, str]) -> Table:
+def _rows(
+    study: ClosedLoopStudy, points: Sequence[ArmResult], gains: Sequence[ArmGain], flags: Mapping[str, str]
+) -> Table:
     """Success, measure and gain of every arm, in the order of the study."""
     gain_of = {gain.label: gain for gain in gains}
     none = Cell(None, None, 0)
@@ -237,7 +233,7 @@ def _rows(study: Study, points: Sequence[ArmResult], gains: Sequence[Gain], flag
     )
 
 
-def _correlation_words(study: Study, tied: Correlation | None) -> list[str]:
+def _correlation_words(study: ClosedLoopStudy, tied: Correlation | None) -> list[str]:
     if tied is None or study.measure is None:
         return []
     name = MEASURES[study.measure]
@@ -288,7 +284,7 @@ def _between(curve: Sequence[tuple[float, float]], success: float) -> str:
 
 
 def _gain_words(
-    gains: Sequence[Gain], values: Mapping[str, Mapping[str, float | None]], clusters: Mapping[str, str]
+    gains: Sequence[ArmGain], values: Mapping[str, Mapping[str, float | None]], clusters: Mapping[str, str]
 ) -> list[str]:
     said = []
     for text, sign in (("better", 1), ("worse", -1)):
@@ -314,25 +310,27 @@ def _p(p: float | None) -> str:
     return "none" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _models_by_fidelity(asked: StudyRequest) -> list[Arm]:
+def _models_by_fidelity(asked: ClosedLoopRequest) -> list[ClosedLoopArm]:
     """Models from right to wrong, the truth ever more degraded, and those of the user, against no world model."""
-    others = [*MODELS, *(f"degraded?level={level:g}" for level in LEVELS)] if asked.references else []
+    others = [*MODELS, *(f"degraded?level={level:g}" for level in LEVELS)] if asked.baselines else []
     texts = [*asked.models, *others]
-    arms = [Arm(_said(text), text, base="none") for text in dict.fromkeys(texts) if text != "none"]
-    return [*arms, Arm("none", "none")]
+    arms = [ClosedLoopArm(_said(text), text, base="none") for text in dict.fromkeys(texts) if text != "none"]
+    return [*arms, ClosedLoopArm("none", "none")]
 
 
-def _noise(asked: StudyRequest) -> list[Arm]:
+def _noise(asked: ClosedLoopRequest) -> list[ClosedLoopArm]:
     """The truth under more and more noise, and models of the user, against no world model."""
     task = asked.settings.get("task")
     tasks = task_names() if task is None else (task,)
     wanted = sorted({level for name in tasks for level in closed_loop_tasks.get(name).noise_levels})
-    levels = [Arm(f"degraded {level:g}", f"degraded?level={level:g}", base="none", noise=level) for level in wanted]
-    others = [Arm(_said(text), text, base="none") for text in asked.models if text not in ("oracle", "none")]
-    return [Arm("oracle", "oracle", base="none", noise=0.0), *levels, *others, Arm("none", "none")]
+    levels = [
+        ClosedLoopArm(f"degraded {level:g}", f"degraded?level={level:g}", base="none", noise=level) for level in wanted
+    ]
+    others = [ClosedLoopArm(_said(text), text, base="none") for text in asked.models if text not in ("oracle", "none")]
+    return [ClosedLoopArm("oracle", "oracle", base="none", noise=0.0), *levels, *others, ClosedLoopArm("none", "none")]
 
 
-def _calls(asked: StudyRequest) -> list[Arm]:
+def _calls(asked: ClosedLoopRequest) -> list[ClosedLoopArm]:
     """Each model asked at more and more of its decisions; also with more candidates, where these are given."""
     arms = []
     for model in asked.models or ("oracle",):
@@ -340,13 +338,13 @@ def _calls(asked: StudyRequest) -> list[Arm]:
         base = f"{name} at 0"
         for ratio in RATIOS:
             label = f"{name} at {ratio:g}"
-            arms.append(Arm(label, model, {"tts_ratio": ratio}, name, base if ratio else None))
+            arms.append(ClosedLoopArm(label, model, {"tts_ratio": ratio}, name, base if ratio else None))
         for count in asked.candidates:
-            arms.append(Arm(f"{name} M={count}", model, {"candidates": count}, f"{name}, M", base))
+            arms.append(ClosedLoopArm(f"{name} M={count}", model, {"candidates": count}, f"{name}, M", base))
     return arms
 
 
-def _revision(asked: StudyRequest) -> list[Arm]:
+def _revision(asked: ClosedLoopRequest) -> list[ClosedLoopArm]:
     """Who chooses among the same candidates, with the same frames, against the first one."""
     task = asked.settings.get("task", "navigation")
     able = [name for name in task_names() if all(serves(revisers, one, name) for one in REVISERS)]
@@ -354,24 +352,26 @@ def _revision(asked: StudyRequest) -> list[Arm]:
         raise UsageError(f"study revision compares the revisers of {' or of '.join(able)}; not of {task}")
     names = [*REVISERS, *(["chat"] if asked.settings.get("chat") else [])]
     return [
-        Arm(_joined(model, name, asked), model, {"task": task, "reviser": name}, base=_base(model, name, asked))
+        ClosedLoopArm(
+            _joined(model, name, asked), model, {"task": task, "reviser": name}, base=_base(model, name, asked)
+        )
         for model in asked.models or ("oracle",)
         for name in names
     ]
 
 
-def _joined(model: str, reviser: str, asked: StudyRequest) -> str:
+def _joined(model: str, reviser: str, asked: ClosedLoopRequest) -> str:
     return reviser if len(asked.models) < 2 else f"{_said(model)}, {reviser}"
 
 
-def _base(model: str, reviser: str, asked: StudyRequest) -> str | None:
+def _base(model: str, reviser: str, asked: ClosedLoopRequest) -> str | None:
     return None if reviser == REVISERS[0] else _joined(model, REVISERS[0], asked)
 
 
-def _context(asked: StudyRequest) -> list[Arm]:
+def _context(asked: ClosedLoopRequest) -> list[ClosedLoopArm]:
     """Models that are given, and imagine, the view ahead or all around."""
     return [
-        Arm(
+        ClosedLoopArm(
             f"{_said(model)} {name}",
             f"{model}{'&' if '?' in model else '?'}view={view}",
             base=None if view == "perspective" else f"{_said(model)} {VIEWS['perspective']}",
@@ -392,10 +392,10 @@ MEASURES = {
     "controllability_ssim": "controllability (SSIM)",
     "model_calls": "rollouts an episode",
 }
-STUDIES: Mapping[str, Study] = {
+STUDIES: Mapping[str, ClosedLoopStudy] = {
     study.name: study
     for study in (
-        Study(
+        ClosedLoopStudy(
             "quality",
             QUESTIONS["quality"],
             _models_by_fidelity,
@@ -404,8 +404,10 @@ STUDIES: Mapping[str, Study] = {
             "This measure of quality needs no reference and takes fine noise for detail: models that draw noise lie "
             "farther right than they look.",
         ),
-        Study("controllability", QUESTIONS["controllability"], _models_by_fidelity, "plane", "controllability_ssim"),
-        Study(
+        ClosedLoopStudy(
+            "controllability", QUESTIONS["controllability"], _models_by_fidelity, "plane", "controllability_ssim"
+        ),
+        ClosedLoopStudy(
             "noise",
             QUESTIONS["noise"],
             _noise,
@@ -413,9 +415,9 @@ STUDIES: Mapping[str, Study] = {
             caveat="Noise stands for error here: it hides what is imagined and moves nothing. A model that draws sharp "
             "pictures of the wrong place can be worth less than its pictures look.",
         ),
-        Study("calls", QUESTIONS["calls"], _calls, "lines", "model_calls"),
-        Study("revision", QUESTIONS["revision"], _revision, "list"),
-        Study("context", QUESTIONS["context"], _context, "list"),
+        ClosedLoopStudy("calls", QUESTIONS["calls"], _calls, "lines", "model_calls"),
+        ClosedLoopStudy("revision", QUESTIONS["revision"], _revision, "list"),
+        ClosedLoopStudy("context", QUESTIONS["context"], _context, "list"),
     )
 }
 """By name, in the order of their questions."""
@@ -429,10 +431,10 @@ def run_study(
     models: Sequence[str] = (),
     settings: Mapping[str, Any] | None = None,
     candidates: Sequence[int] = (),
-    references: bool = True,
+    baselines: bool = True,
     workers: int = 1,
     seed: int = 0,
-    limit: int | None = None,
+    limit: int | str | None = None,
     deadline_s: float | None = DEADLINE_S,
     progress: RunWatcher | None = None,
 ) -> StudyResult:
@@ -443,11 +445,11 @@ def run_study(
     """
     if name not in STUDIES:
         raise UnknownNameError("study", name, list(STUDIES))
-    if not references and STUDIES[name].drawn != "plane":
-        raise UsageError(f"study {name} has no references to leave out; quality and controllability have")
-    if not references and not models:
-        raise UsageError(f"study {name} without references compares nothing; give --model")
-    asked = StudyRequest(tuple(models), dict(settings or {}), tuple(candidates), references)
+    if not baselines and STUDIES[name].drawn != "plane":
+        raise UsageError(f"study {name} has no baselines to leave out; quality and controllability have")
+    if not baselines and not models:
+        raise UsageError(f"study {name} without baselines compares nothing; give --model")
+    asked = ClosedLoopRequest(tuple(models), dict(settings or {}), tuple(candidates), baselines)
     arms = STUDIES[name].arms(asked)
     labels = [arm.label for arm in arms]
     if len(set(labels)) < len(labels):
@@ -457,13 +459,17 @@ def run_study(
         raise UsageError(f"study {name} sweeps the setting '{given[0]}': leave out --set {given[0]}")
     scores: dict[str, list[Score]] = {}
     failed: dict[str, list[Failure]] = {}
-    for group in _alike(arms):
+    groups: dict[str, list[ClosedLoopArm]] = {}
+    for arm in arms:  # one run asks all models of the same settings
+        folder = run_label("_".join(f"{key}-{value}" for key, value in arm.settings.items()) or "as-set")
+        groups.setdefault(folder, []).append(arm)
+    for folder, group in groups.items():
         named = {arm.model: arm.label for arm in group}
         result = run(
             SUITE,
             model=list(named),
             data=data,
-            out=Path(out) / "runs" / _folder(group[0]),
+            out=Path(out) / "runs" / folder,
             workers=workers,
             seed=seed,
             settings={**asked.settings, **group[0].settings},
@@ -472,24 +478,11 @@ def run_study(
             labels=named,
             progress=progress,
         )
-        subject_in = {directory.name: subject for subject, directory in result.directories.items()}
+        model_in = {directory.name: model for model, directory in result.directories.items()}
         for arm in group:
-            subject = subject_in[run_label(arm.label)]
-            scores[arm.label], failed[arm.label] = result.scores[subject], result.failed_tasks[subject]
+            model = model_in[run_label(arm.label)]
+            scores[arm.label], failed[arm.label] = result.scores[model], result.failed_tasks[model]
     return conclude(STUDIES[name], arms, scores, failed)
-
-
-def _alike(arms: Sequence[Arm]) -> list[list[Arm]]:
-    """Arms of the same settings together: one run asks all of their models."""
-    groups: dict[str, list[Arm]] = {}
-    for arm in arms:
-        groups.setdefault(_folder(arm), []).append(arm)
-    return list(groups.values())
-
-
-def _folder(arm: Arm) -> str:
-    """Name of the folder of the runs with an arm's settings."""
-    return run_label("_".join(f"{key}-{value}" for key, value in arm.settings.items()) or "as-set")
 
 
 SUCCESS = "success (%)"
@@ -501,15 +494,6 @@ def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
 
     The page names the `command` that made it.
     """
-    return write_page(_page(finding, command), out)
-
-
-def render_drawing(finding: StudyResult) -> str:
-    """The drawing alone, as one self-contained SVG file."""
-    return svg_file(draw(finding, _styles(finding)))
-
-
-def _page(finding: StudyResult, command: str) -> StudyPage:
     styles, study = _styles(finding), finding.study
     n = max(point.success.n for point in finding.points)
     marked = "Dashed" if study.drawn == "levels" else "Hollow"
@@ -521,7 +505,13 @@ def _page(finding: StudyResult, command: str) -> StudyPage:
         study.drawn,
     )
     about = "An agent in homes, with a world model in the loop"
-    return StudyPage(study.name, about, study.question, finding.words, [figure], finding.tables, styles, command)
+    page = StudyPage(study.name, about, study.question, finding.words, [figure], finding.tables, styles, command)
+    return write_page(page, out)
+
+
+def render_drawing(finding: StudyResult) -> str:
+    """The drawing alone, as one self-contained SVG file."""
+    return svg_file(draw(finding, _styles(finding)))
 
 
 def _styles(finding: StudyResult) -> dict[str, SeriesStyle]:
@@ -541,7 +531,7 @@ def draw(finding: StudyResult, styles: Mapping[str, SeriesStyle]) -> Markup:
         return curves.line_chart("study", title, told, lines, x_label=NOISE, y_label=SUCCESS, unit=False, whole=True)
     if study.drawn == "list" or study.measure is None:
         rows = [
-            Level(styles[p.arm.label], p.arm.label, p.success.mean, p.success.low, p.success.high)
+            ForestRow(styles[p.arm.label], p.arm.label, p.success.mean, p.success.low, p.success.high)
             for p in finding.points
             if p.success.mean is not None
         ]
@@ -560,13 +550,13 @@ def draw(finding: StudyResult, styles: Mapping[str, SeriesStyle]) -> Markup:
     for point in finding.points:
         families.setdefault(point.arm.family, []).append(point)
     lines = [
-        Curve(SeriesStyle(f"f{place}", look(place), family), _line(own))
+        ChartLine(SeriesStyle(f"f{place}", look(place), family), _line(own))
         for place, (family, own) in enumerate(families.items())
     ]
     return curves.line_chart("study", title, told, lines, x_label=name, y_label=SUCCESS, unit=False, whole=True)
 
 
-def _levels(finding: StudyResult) -> Iterator[Curve]:
+def _levels(finding: StudyResult) -> Iterator[ChartLine]:
     """For each task success over noise, and as level lines what no model and further ones come to."""
     swept = [point for point in finding.points if point.arm.noise is not None]
     level = [point for point in finding.points if point.arm.noise is None]
@@ -574,13 +564,13 @@ def _levels(finding: StudyResult) -> Iterator[Curve]:
     for place, task in enumerate(finding.points[0].by_task):
         known = [(point.arm.noise or 0.0, point.by_task[task]) for point in swept]
         line = tuple((at, cell.mean, cell.low, cell.high) for at, cell in known if cell.mean is not None)
-        yield Curve(SeriesStyle(f"t{place}", look(place), task), line)
+        yield ChartLine(SeriesStyle(f"t{place}", look(place), task), line)
         for other, point in enumerate(level):
             cell = point.by_task[task]
             colour = look(place if point.arm.base is None else len(finding.points[0].by_task) + other)
-            style = SeriesStyle(f"l{place}-{other}", colour, point.arm.label, reference=True)
+            style = SeriesStyle(f"l{place}-{other}", colour, point.arm.label, baseline=True)
             flat = tuple((at, cell.mean, cell.low, cell.high) for at in (0.0, end) if cell.mean is not None)
-            yield Curve(style, flat)
+            yield ChartLine(style, flat)
 
 
 def _line(points: list[ArmResult]) -> tuple[tuple[float, float, float | None, float | None], ...]:

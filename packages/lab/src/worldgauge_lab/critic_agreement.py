@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.statistics import LEVEL, Interval, mean_interval
-from worldgauge.suites.build.critics import BEST, WORST
-from worldgauge.suites.build.format import Kind
+from worldgauge.core.intervals import LEVEL, Interval, mean_interval
+from worldgauge.suites.mineanybuild.critics import BEST, WORST
+from worldgauge.suites.mineanybuild.format import Kind
 from worldgauge_lab.critic_damage import ANOTHER, DAMAGES, EMPTY, SAME, SHIFTED, TRUTH
 
 MEASURES = ("matching", "f1")
@@ -30,8 +30,6 @@ class StudyCase:
     Attributes:
         structure: Its number in the study.
         blocks: Blocks of the truth.
-        damage: Name of the damage.
-        dose: Dose of the damage.
         matching: Matching score to the truth, 0 to 10.
         f1: Matching F1 to the truth.
         typed_iou: Typed IoU to the truth.
@@ -49,12 +47,10 @@ class StudyCase:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class CriticAgreement:
     """Spearman's coefficient of evaluations with a measure.
 
     Attributes:
-        kind: Kind of task.
-        measure: Name of the measure.
         over: "all", UNMOVED or a damage for the cases of all structures together; "each structure, all" or unmoved for
             the mean over structures of the coefficient within each.
         spearman: The coefficient; None where undefined.
@@ -70,7 +66,7 @@ class Agreement:
     n: int
 
 
-def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterator[Agreement]:
+def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterator[CriticAgreement]:
     """Yield the agreement of each kind of task with each measure: within structures, over all cases, and by damage."""
     damages = list(dict.fromkeys(case.damage for case in cases))
     groups = {"all": list(cases), UNMOVED: [case for case in cases if case.damage != SHIFTED.name]}
@@ -81,7 +77,7 @@ def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterat
             for over, own in (groups | {name: [c for c in cases if c.damage == name] for name in damages}).items():
                 found = _coefficient(own, kind, measure)
                 interval = None if found is None else _interval(own, kind, measure, rng)
-                yield Agreement(kind, measure, over, found, interval, len(own))
+                yield CriticAgreement(kind, measure, over, found, interval, len(own))
 
 
 def spearman(x: Array, y: Array, weights: Array) -> Array:
@@ -110,12 +106,12 @@ def _centred(values: Array, weights: Array) -> Array:
     return centred
 
 
-def _within(cases: Sequence[StudyCase], kind: Kind, measure: str, over: str) -> Agreement:
+def _within(cases: Sequence[StudyCase], kind: Kind, measure: str, over: str) -> CriticAgreement:
     numbers = sorted({case.structure for case in cases})
     each = [_coefficient([case for case in cases if case.structure == number], kind, measure) for number in numbers]
     known = [value for value in each if value is not None]
     mean = float(np.mean(known)) if known else None
-    return Agreement(kind, measure, over, mean, mean_interval(known), len(known))
+    return CriticAgreement(kind, measure, over, mean, mean_interval(known), len(known))
 
 
 def _pairs(cases: Sequence[StudyCase], kind: Kind, measure: str) -> tuple[Array, Array]:
@@ -169,7 +165,6 @@ class Criterion:
     """One statement.
 
     Attributes:
-        name: The statement.
         value: A share of structures, or a mean coefficient; None where there is nothing to measure.
         least: What must be reached; None for a limit of the critic, which is reported and not required.
     """
@@ -184,7 +179,7 @@ class Criterion:
         return self.least is None or (self.value is not None and self.value >= self.least)
 
 
-def criteria_of(cases: Sequence[StudyCase], agreement: Iterable[Agreement]) -> Iterator[Criterion]:
+def criteria_of(cases: Sequence[StudyCase], agreement: Iterable[CriticAgreement]) -> Iterator[Criterion]:
     """Yield all criteria, then the limits."""
     large, small = ([case for case in cases if (case.blocks >= SEVERAL) == wanted] for wanted in (True, False))
     same = [damage.name for damage in SAME]

@@ -29,7 +29,6 @@ class Damage:
     """One kind of damage.
 
     Attributes:
-        name: Its name.
         made: (truth, dose, rng) -> the damaged build, None if there is nothing to damage. With one generator state,
             what a smaller dose damages a larger one damages too, in the same way.
         doses: How much, in `unit`, increasing; a single 1 for damage without doses.

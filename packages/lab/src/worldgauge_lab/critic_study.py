@@ -5,7 +5,7 @@ evaluation as planning, understanding and creativity. Bars are what must hold.
 
 Example:
     print(study().table())                     # our own structures
-    print(study(Path("data/build")).table())   # those of a folder
+    print(study(Path("data/mineanybuild")).table())   # those of a folder
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.core.statistics import Interval
-from worldgauge.suites.build.critics import Critic, CriticKit, Submission, critics
-from worldgauge.suites.build.format_reader import load
-from worldgauge.suites.build.generate.instructions import describe, one_liners
-from worldgauge.suites.build.generate.structures import structures as starters
-from worldgauge.suites.build.metrics.blueprint_matching import matching_f1, matching_score, typed_iou
-from worldgauge.suites.build.metrics.scores import evaluation
+from worldgauge.core.intervals import Interval
+from worldgauge.suites.mineanybuild.critics import Critic, CriticKit, Submission, critics
+from worldgauge.suites.mineanybuild.format_reader import load
+from worldgauge.suites.mineanybuild.generate.instructions import describe, one_liners
+from worldgauge.suites.mineanybuild.generate.structures import structures as starters
+from worldgauge.suites.mineanybuild.metrics.blueprint_matching import matching_f1, matching_score, typed_iou
+from worldgauge.suites.mineanybuild.metrics.scores import evaluation
 from worldgauge.terminal.layout import Column, lay_out_numbers, terminal_width
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, difficulty_factor, tier_of
 from worldgauge.worlds.blocks.views import contact_sheet
 from worldgauge_lab.critic_agreement import (
     GRADED,
     MEASURES,
-    Agreement,
     Criterion,
+    CriticAgreement,
     Falling,
     StudyCase,
     agreement_of,
@@ -50,10 +50,6 @@ class CriticStudy:
     """What was measured.
 
     Attributes:
-        source: Where the structures come from.
-        structures: Number of structures.
-        cases: Damaged and true builds.
-        agreement: Agreement with the measures.
         falling: Share of structures whose evaluation never rises with the dose, by (kind, damage).
         bars: What must hold.
         accepted: Whether all bars hold.
@@ -63,7 +59,7 @@ class CriticStudy:
     source: str
     structures: int
     cases: tuple[StudyCase, ...]
-    agreement: tuple[Agreement, ...]
+    agreement: tuple[CriticAgreement, ...]
     falling: Falling
     bars: tuple[Criterion, ...]
     accepted: bool
@@ -120,16 +116,16 @@ def study(
         raise UsageError(f"a study takes 1 structure or more, not {structures}")
     rng = np.random.default_rng([seed, 0])
     if data is None:
-        subjects = [
+        models = [
             StudyBuild(made.blueprint, describe(made.blueprint, made.name, made.facts), one_liners(made.name, rng)[0])
             for made in starters(seed, structures)
         ]
-        source = f"{len(subjects)} structures of seed {seed}"
+        source = f"{len(models)} structures of seed {seed}"
     else:
-        subjects = list(_subjects(data, structures, rng))
-        source = f"{data.name}: {len(subjects)} builds"
+        models = list(_subjects(data, structures, rng))
+        source = f"{data.name}: {len(models)} builds"
     judge = critics.get("rules")(CriticKit()) if critic is None else critic
-    cases = tuple(case for number in range(len(subjects)) for case in _cases(subjects, number, judge, seed))
+    cases = tuple(case for number in range(len(models)) for case in _cases(models, number, judge, seed))
     return concluded(source, cases, seed=seed)
 
 
@@ -158,13 +154,13 @@ def _subjects(root: Path, most: int, rng: np.random.Generator) -> Iterator[Study
         yield StudyBuild(one.blueprint, said, one_liners(one.name, rng)[0])
 
 
-def _cases(subjects: Sequence[StudyBuild], number: int, judge: Critic, seed: int) -> Iterator[StudyCase]:
+def _cases(models: Sequence[StudyBuild], number: int, judge: Critic, seed: int) -> Iterator[StudyCase]:
     """The truth, nothing, and all damaged builds; not those that equal the truth, as a mirrored tower does."""
-    subject = subjects[number]
-    truth = subject.truth
+    model = models[number]
+    truth = model.truth
     plain = truth.names_only()
-    yield _case(subject, number, TRUTH, 0, truth, judge, seed)
-    yield _case(subject, number, EMPTY, 1, Blueprint(np.full((1, 1, 1), AIR, np.int32), ()), judge, seed)
+    yield _case(model, number, TRUTH, 0, truth, judge, seed)
+    yield _case(model, number, EMPTY, 1, Blueprint(np.full((1, 1, 1), AIR, np.int32), ()), judge, seed)
     for place, damage in enumerate((*SAME, *DAMAGES)):
         for dose in damage.doses:
             built = damage.made(truth, dose, np.random.default_rng([seed, number, place]))
@@ -172,47 +168,47 @@ def _cases(subjects: Sequence[StudyBuild], number: int, judge: Critic, seed: int
                 continue
             if damage not in SAME and built.names_only() == plain:
                 continue
-            yield _case(subject, number, damage.name, dose, built, judge, seed)
-    other = _other(subjects, number)
+            yield _case(model, number, damage.name, dose, built, judge, seed)
+    other = _other(models, number)
     if other is not None:
-        yield _case(subject, number, ANOTHER, 1, other, judge, seed)
+        yield _case(model, number, ANOTHER, 1, other, judge, seed)
 
 
 def _case(
-    subject: StudyBuild, number: int, damage: str, dose: float, built: Blueprint, judge: Critic, seed: int
+    model: StudyBuild, number: int, damage: str, dose: float, built: Blueprint, judge: Critic, seed: int
 ) -> StudyCase:
     grades = {}
     for kind in GRADED:
-        seen = None if kind == "creativity" else subject.truth
+        seen = None if kind == "creativity" else model.truth
         submission = Submission(
             task=f"{number}/{damage}/{dose:g}",
             kind=kind,
-            instruction=subject.brief if kind == "creativity" else subject.instruction,
+            instruction=model.brief if kind == "creativity" else model.instruction,
             built=built,
             picture=lambda: contact_sheet(built),
             variant="detailed" if kind == "planning" else "",
             reference=seen,
-            reference_picture=None if seen is None else lambda: contact_sheet(subject.truth),
+            reference_picture=None if seen is None else lambda: contact_sheet(model.truth),
         )
         marks = evaluation(kind, True, judge.grade(submission, seed).grades)
         assert marks is not None
         # Rounded, so that weighted sums of equal grades are equal.
         grades[kind] = round(marks, 6)
-    matching, f1, iou = (measure(subject.truth, built) or 0.0 for measure in (matching_score, matching_f1, typed_iou))
-    return StudyCase(number, subject.truth.blocks, damage, float(dose), matching, f1, iou, grades)
+    matching, f1, iou = (measure(model.truth, built) or 0.0 for measure in (matching_score, matching_f1, typed_iou))
+    return StudyCase(number, model.truth.blocks, damage, float(dose), matching, f1, iou, grades)
 
 
-def _other(subjects: Sequence[StudyBuild], number: int) -> Blueprint | None:
+def _other(models: Sequence[StudyBuild], number: int) -> Blueprint | None:
     """The next true build of the same tier."""
 
-    def tier(subject: StudyBuild) -> str:
-        factor = difficulty_factor(subject.truth.blocks, subject.truth.size)
+    def tier(model: StudyBuild) -> str:
+        factor = difficulty_factor(model.truth.blocks, model.truth.size)
         assert factor is not None
         return tier_of(factor)
 
-    order = [(number + step) % len(subjects) for step in range(1, len(subjects))]
-    own = tier(subjects[number])
-    return next((subjects[place].truth for place in order if tier(subjects[place]) == own), None)
+    order = [(number + step) % len(models) for step in range(1, len(models))]
+    own = tier(models[number])
+    return next((models[place].truth for place in order if tier(models[place]) == own), None)
 
 
 def _means(found: CriticStudy) -> Iterator[str]:
@@ -272,7 +268,7 @@ def _grid(labels: Sequence[str], names: Sequence[str], rows: Sequence[Sequence[s
     return (line.text for line in lay_out_numbers([(label,) for label in labels], columns, terminal_width()))
 
 
-def _told(one: Agreement) -> str:
+def _told(one: CriticAgreement) -> str:
     if one.spearman is None:
         return "-"
     return f"{one.spearman:.2f}" + (f" [{one.interval.low:.2f}, {one.interval.high:.2f}]" if one.interval else "")

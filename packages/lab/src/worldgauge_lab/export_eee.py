@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import RunError
+from worldgauge.core.intervals import LEVEL
 from worldgauge.core.io import dumps, write_file
-from worldgauge.core.statistics import LEVEL
 from worldgauge.engine.result import group_columns
 from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import record_entry
@@ -92,7 +92,7 @@ def _write(run: PublishedRun, out: Path, names: ExportNames) -> tuple[Path, Path
 
 
 def _model(run: PublishedRun, model: str) -> dict[str, Any]:
-    subject = run.facts["subject"]
+    about = run.facts["model"]
     return {
         "name": run.label,
         "id": model,
@@ -100,10 +100,10 @@ def _model(run: PublishedRun, model: str) -> dict[str, Any]:
         "additional_details": {
             "deployment_type": "self_deployed",
             "model_availability": "unknown",
-            "kind": str(subject["kind"]),
-            "control": str(subject.get("control", "")),
-            "inputs": ", ".join(subject["inputs"]) or "frames and controls",
-            "settings": dumps(subject.get("settings", {})),
+            "kind": str(about["kind"]),
+            "control": str(about.get("control", "")),
+            "inputs": ", ".join(about["inputs"]) or "frames and controls",
+            "settings": dumps(about.get("settings", {})),
         },
     }
 

@@ -1,9 +1,9 @@
-"""A task as a recording of Rerun: the films of all subjects, the camera's path, depth, paths that were decoded, curves.
+"""A task as a recording of Rerun: the films of all models, the camera's path, depth, paths that were decoded, curves.
 
     world/path                  the true walk, a line; of an episode of an agent, the shortest way
     world/paths/NAME            paths that were decoded, planned, told by the model, or walked by the agent
     world/camera                the true camera at each frame, with its picture and, where the world is known, depth
-    imagined/LABEL              the film of a subject; of an agent, what was imagined of the plans that were taken
+    imagined/LABEL              the film of a model; of an agent, what was imagined of the plans that were taken
     seen/LABEL                  what an agent saw
     replay/LABEL                what reports show of an episode, at times of its own, `replay`
     metrics/METRIC/LABEL        a curve
@@ -25,9 +25,10 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
 from worldgauge.core.io import atomic_file
 from worldgauge.engine.store import file_slug
+from worldgauge.engine.suite.base import ActedSuite, AnsweredSuite
 from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.engine.suite.rollout import read_poses
-from worldgauge.tools.viewer_runs import TRUTH, Footages, Group, Library
+from worldgauge.tools.viewer_runs import TRUTH, Footages, Library, RunGroup
 from worldgauge.worlds import open_world
 
 QUALITY = 90
@@ -51,8 +52,8 @@ def write_rrd(runs: Sequence[Path], out: Path, task: str) -> list[Path]:
     having = [group for group in having if any(run.ends.get(task) in _ASKED for run in group.runs.values())]
     if not having:
         raise UsageError(f"no run has scored task '{task}', so there is nothing to record; its journal tells why")
-    words = [group.suite.name for group in having if group.suite.shows_answers]
-    having = [group for group in having if not group.suite.shows_answers]
+    words = [group.suite.name for group in having if isinstance(group.suite, AnsweredSuite)]
+    having = [group for group in having if not isinstance(group.suite, AnsweredSuite)]
     if not having:
         raise UsageError(
             f"'{task}' of {words[0]} is answered in words or builds, which Rerun does not show; see report"
@@ -68,7 +69,7 @@ def write_rrd(runs: Sequence[Path], out: Path, task: str) -> list[Path]:
     return paths
 
 
-def _recording(rr: Any, group: Group, task: str, name: str) -> bytes:
+def _recording(rr: Any, group: RunGroup, task: str, name: str) -> bytes:
     recording = rr.RecordingStream("worldgauge", recording_id=name)
     stream = recording.binary_stream()
     footage = Footages().open(group, task)
@@ -80,7 +81,7 @@ def _recording(rr: Any, group: Group, task: str, name: str) -> bytes:
         if label == TRUTH:
             continue  # with the camera
         for frame, picture in enumerate(clip):
-            if group.suite.shows_films:
+            if isinstance(group.suite, ActedSuite):
                 recording.reset_time()
                 recording.set_time("replay", sequence=frame)
                 recording.log(f"replay/{_part(label)}", _picture(rr, picture))
@@ -101,10 +102,11 @@ def _recording(rr: Any, group: Group, task: str, name: str) -> bytes:
     return data
 
 
-def _log_episode(rr: Any, recording: Any, group: Group, label: str, record: Record) -> None:
+def _log_episode(rr: Any, recording: Any, group: RunGroup, label: str, record: Record) -> None:
     """What an agent saw, and what was imagined of it, in step."""
     try:
-        films = group.suite.episode_films(record)
+        suite = group.suite
+        films = suite.episode_films(record) if isinstance(suite, ActedSuite) else None
         if films is None:
             return
         for frame, picture in enumerate(films.seen):
@@ -118,9 +120,9 @@ def _log_episode(rr: Any, recording: Any, group: Group, label: str, record: Reco
 
 
 def _log_world(
-    rr: Any, recording: Any, group: Group, task: str, records: Mapping[str, tuple[Task, Record]], fps: float
+    rr: Any, recording: Any, group: RunGroup, task: str, records: Mapping[str, tuple[Task, Record]], fps: float
 ) -> None:
-    """The truth: the walk, and at each hidden frame the camera with what it saw; and the paths of the subjects."""
+    """The truth: the walk, and at each hidden frame the camera with what it saw; and the paths of the models."""
     asked = next((asked for asked, _ in records.values()), None)
     if asked is None:
         return
@@ -146,7 +148,7 @@ def _log_world(
         told = read_poses(record) if record.facts.get("poses") and label not in known else None
         if told is not None:
             recording.log(f"world/paths/{_part(label)}", rr.LineStrips3D([told[:, :3, 3]]), static=True)
-    if group.suite.shows_films:
+    if isinstance(group.suite, ActedSuite):
         return  # the truth is what each agent saw, and the frames of the shortest way are none of its
     camera = view.camera
     if camera is not None:

@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from worldgauge.suites.closedloop.home_strips import Array, Strip, Weights
+from worldgauge.suites.worldinworld.home_strips import Array, Strip, Weights
+from worldgauge.worlds.indoor import Home
+from worldgauge.worlds.indoor.homes import scene_seed
 
 S = TypeVar("S", bound=Iterable[Any])
 CONTRAST, OFFSET, NOISE = 0.1, 0.1, 0.12
@@ -65,9 +67,6 @@ def through_patches(by_patches: Array, values: Array, wraps: bool) -> Array:
 class Adam:
     """Fits weights step by step (Kingma and Ba 2015), the rate rising at first and then falling to nothing as a cosine.
 
-    Attributes:
-        weights: As they are now.
-
     Args:
         weights: Before the first step.
         steps: How many there will be.
@@ -94,21 +93,51 @@ class Adam:
             self.weights[name] = moved.astype(np.float32)
 
 
-def fitted(
-    initial: Callable[[np.random.Generator], Weights],
-    samples: Sequence[S],
+def trained_on_homes(
+    homes: int,
+    held_out: int,
     epochs: int,
+    progress: Callable[[int, int], None],
+    *,
+    salt: int,
+    version: int,
+    sample: Callable[[Home, np.random.Generator], S],
+    initial: Callable[[np.random.Generator], Weights],
     gradients: Callable[[Weights, S, np.random.Generator], Weights],
-    progress: Callable[[int], None] = lambda done: None,
-) -> Weights:
-    """Fit a network to samples, a home at a time."""
+    quality: Callable[[Weights, Sequence[S]], dict[str, float]],
+) -> tuple[Weights, dict[str, Any]]:
+    """Fit a network to samples of homes, a home at a time; returns its weights and metadata.
+
+    Args:
+        homes, held_out: Homes of the training split to learn from, and of the validation split to judge it by.
+        epochs, progress: Rounds over the homes; called with what is done of the total.
+        salt, version: Of the random numbers of each home; of the file.
+        sample, initial, gradients, quality: What the network learns from a home, its first weights, how a sample moves
+            them, and what is measured in the end.
+    """
+    total = homes + held_out + homes * epochs
+
+    def samples(split: str, count: int, before: int) -> list[S]:
+        made = []
+        for number in range(count):
+            seed = scene_seed(split, number)
+            made.append(sample(Home(seed), np.random.default_rng([seed, salt])))
+            progress(before + number + 1, total)
+        return made
+
+    learned, held = samples("train", homes, 0), samples("val", held_out, homes)
     rng = np.random.default_rng(0)
-    fit = Adam(initial(rng), epochs * len(samples))
-    order = (int(index) for _ in range(epochs) for index in rng.permutation(len(samples)))
+    fit = Adam(initial(rng), epochs * homes)
+    order = (int(index) for _ in range(epochs) for index in rng.permutation(homes))
     for step, index in enumerate(order, 1):
-        fit.step(gradients(fit.weights, samples[index], rng))
-        progress(step)
-    return fit.weights
+        fit.step(gradients(fit.weights, learned[index], rng))
+        progress(homes + held_out + step, total)
+    return fit.weights, {
+        "version": version,
+        "trained_on": {"homes": homes, "epochs": epochs, "digest": digest_of_samples(learned)},
+        "validated_on": {"homes": held_out, "digest": digest_of_samples(held)},
+        **quality(fit.weights, held),
+    }
 
 
 def digest_of_samples(samples: Sequence[Iterable[Any]]) -> str:

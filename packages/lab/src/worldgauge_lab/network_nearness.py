@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
-from worldgauge.suites.closedloop.home_strips import Array, Strip, Weights, panorama_strip, view_strip
-from worldgauge.suites.closedloop.navigation.nearness import (
+from worldgauge.suites.worldinworld.home_strips import Array, Strip, Weights, panorama_strip, view_strip
+from worldgauge.suites.worldinworld.navigation.nearness import (
     AROUND,
     ASIDE,
     FAR_M,
@@ -19,23 +19,21 @@ from worldgauge.suites.closedloop.navigation.nearness import (
     SEEN,
     VERSION,
     Encoded,
-    Matched,
+    MatchEstimates,
     Nearness,
     encode,
     match,
     shapes,
 )
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.homes import scene_seed
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Stance
 from worldgauge_lab.network_layers import (
     as_imagined,
-    digest_of_samples,
-    fitted,
     initial_weights,
     through_dense,
     through_patches,
+    trained_on_homes,
 )
 
 PANORAMAS, VIEWS = 6, 64
@@ -47,7 +45,7 @@ _WITHIN_M = (1.0, 2.0, 3.5, 5.0)
 _GOAL_ROOM_M = 0.2
 
 
-class Sample(NamedTuple):
+class HomeSample(NamedTuple):
     """What one home teaches.
 
     Attributes:
@@ -61,7 +59,7 @@ class Sample(NamedTuple):
     metres: NDArray[np.float32]
 
 
-def sample(home: Home, rng: np.random.Generator) -> Sample:
+def sample(home: Home, rng: np.random.Generator) -> HomeSample:
     """Draw panoramas and views of a home."""
     geodesic, floor = Geodesic(home.floor), home.floor
     cells = np.argwhere(geodesic.main)
@@ -84,7 +82,7 @@ def sample(home: Home, rng: np.random.Generator) -> Sample:
         eye = Stance(float(x), float(y), float(rng.uniform(-np.pi, np.pi))).eye()
         views.append(view_strip(home.view(eye, camera).rgb, camera))
         metres.append([float(field[cell]) for field in fields])
-    return Sample(np.array(views), np.array(panoramas), np.array(metres, np.float32))
+    return HomeSample(np.array(views), np.array(panoramas), np.array(metres, np.float32))
 
 
 HOMES, HELD_OUT, EPOCHS = 120, 12, 25
@@ -101,22 +99,23 @@ def train(
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Nearness:
     """Train a network; 120 homes take less than five minutes on one core."""
-    total = homes + held_out + homes * epochs
-    learned = [_drawn("train", number, progress, total, number) for number in range(homes)]
-    held = [_drawn("val", number, progress, total, homes + number) for number in range(held_out)]
-    weights = fitted(initial, learned, epochs, _gradients, lambda done: progress(homes + held_out + done, total))
     return Nearness(
-        weights,
-        {
-            "version": VERSION,
-            "trained_on": {"homes": homes, "epochs": epochs, "digest": digest_of_samples(learned)},
-            "validated_on": {"homes": held_out, "digest": digest_of_samples(held)},
-            **quality(weights, held),
-        },
+        *trained_on_homes(
+            homes,
+            held_out,
+            epochs,
+            progress,
+            salt=0x9EA7,
+            version=VERSION,
+            sample=sample,
+            initial=initial,
+            gradients=_gradients,
+            quality=quality,
+        )
     )
 
 
-def quality(weights: Weights, samples: Sequence[Sample]) -> dict[str, float]:
+def quality(weights: Weights, samples: Sequence[HomeSample]) -> dict[str, float]:
     """How well a network orders places, means over the panoramas of homes.
 
     Returns:
@@ -133,7 +132,7 @@ def quality(weights: Weights, samples: Sequence[Sample]) -> dict[str, float]:
     return {"rank_correlation": _mean(everywhere), "rank_correlation_within_3_m": _mean(nearby)}
 
 
-def loss_and_gradients(weights: Weights, one: Sample) -> tuple[float, dict[str, Array]]:
+def loss_and_gradients(weights: Weights, one: HomeSample) -> tuple[float, dict[str, Array]]:
     """Mean squared error of the root of the metres over all pairs of a home, and its gradient by every weight."""
     views, panoramas = encode(weights, one.views, wraps=False), encode(weights, one.panoramas, wraps=True)
     found = match(weights, views, panoramas)
@@ -147,15 +146,13 @@ def loss_and_gradients(weights: Weights, one: Sample) -> tuple[float, dict[str, 
     return float((share * error**2).sum()), gradients
 
 
-def _drawn(split: str, number: int, progress: Callable[[int, int], None], total: int, done: int) -> Sample:
-    seed = scene_seed(split, number)
-    made = sample(Home(seed), np.random.default_rng([seed, 0x9EA7]))
-    progress(done + 1, total)
-    return made
-
-
-def _gradients(weights: Weights, one: Sample, rng: np.random.Generator) -> Weights:
-    return loss_and_gradients(weights, _varied(one, rng))[1]
+def _gradients(weights: Weights, one: HomeSample, rng: np.random.Generator) -> Weights:
+    # The same home with panoramas at another heading, half the time in a mirror, and views as models show them.
+    views = as_imagined(one.views, rng)
+    panoramas = np.roll(one.panoramas, int(rng.integers(one.panoramas.shape[2])), axis=2)
+    if rng.random() < 0.5:
+        views, panoramas = np.ascontiguousarray(views[:, :, ::-1]), np.ascontiguousarray(panoramas[:, :, ::-1])
+    return loss_and_gradients(weights, HomeSample(views, panoramas, one.metres))[1]
 
 
 def initial(rng: np.random.Generator) -> dict[str, Array]:
@@ -165,17 +162,8 @@ def initial(rng: np.random.Generator) -> dict[str, Array]:
     return made
 
 
-def _varied(one: Sample, rng: np.random.Generator) -> Sample:
-    """The same home with panoramas at another heading, half the time in a mirror, and views as models show them."""
-    views = as_imagined(one.views, rng)
-    panoramas = np.roll(one.panoramas, int(rng.integers(one.panoramas.shape[2])), axis=2)
-    if rng.random() < 0.5:
-        views, panoramas = np.ascontiguousarray(views[:, :, ::-1]), np.ascontiguousarray(panoramas[:, :, ::-1])
-    return Sample(views, panoramas, one.metres)
-
-
 def _through_match(
-    weights: Weights, found: Matched, by_estimates: Array, gradients: dict[str, Array]
+    weights: Weights, found: MatchEstimates, by_estimates: Array, gradients: dict[str, Array]
 ) -> tuple[Array, Array]:
     """Add to the gradients of the matching layers, and return those of the descriptors of views and panoramas."""
     kept = found.kept

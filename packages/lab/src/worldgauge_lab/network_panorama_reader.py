@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.geometry import FloatArray
-from worldgauge.models.references.truth import noise_of_all_scales
-from worldgauge.suites.closedloop.home_strips import Array, Weights
-from worldgauge.suites.closedloop.questions.panorama_reader import (
+from worldgauge.core.geometry import FloatArray, Panorama
+from worldgauge.models.baselines.truth import noise_of_all_scales
+from worldgauge.suites.worldinworld.home_strips import Array, Strip, Weights, panorama_strip
+from worldgauge.suites.worldinworld.questions.forms import NAMES
+from worldgauge.suites.worldinworld.questions.panorama_reader import (
+    FINER,
     KINDS,
+    THINGS,
     VERSION,
     PanoramaReader,
-    Sample,
     look,
-    sample,
     shapes,
 )
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.indoor.homes import scene_seed
+from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.primitives import Stance
 from worldgauge_lab.network_layers import (
     as_imagined,
-    digest_of_samples,
-    fitted,
     initial_weights,
     through_dense,
     through_patches,
+    trained_on_homes,
 )
 
 HOMES, HELD_OUT, EPOCHS = 120, 15, 10
@@ -36,6 +38,53 @@ NOISY, MOST_NOISE = 0.4, 0.6
 """Share of panoramas that are shown under noise, and its greatest level: what cannot be read must not seem sure."""
 _NOISE = 0.5
 """Standard deviation of the noise in the units of strips: that of the reference `degraded`."""
+
+IN_ROOM, ANYWHERE = 2, 4
+"""Panoramas about the middle of each room, and at random places."""
+NEAR_MIDDLE_M = 0.5
+SHOWN_SHARE = 0.0002
+"""Least share of the whole sphere at which a thing is shown: a thousandth of a view, as of answers."""
+_PANORAMA = Panorama(256, 144)
+
+
+class HomePanoramas(NamedTuple):
+    """What one home teaches.
+
+    Attributes:
+        strips: (n, 48, 256, 3).
+        room: (n,), index in KINDS.
+        shown: (n, THINGS) bool.
+    """
+
+    strips: Strip
+    room: NDArray[np.int64]
+    shown: NDArray[np.bool_]
+
+
+def sample(home: Home, rng: np.random.Generator) -> HomePanoramas:
+    """Take panoramas in a home."""
+    geodesic = Geodesic(home.floor)
+    middles = [(np.array(room.low) + np.array(room.high)) / 2 for room in home.plan.rooms]
+    places = [
+        geodesic.nearest(middle + rng.uniform(-NEAR_MIDDLE_M, NEAR_MIDDLE_M, 2))
+        for middle in middles
+        for _ in range(IN_ROOM)
+    ]
+    places += [geodesic.random_point(rng) for _ in range(ANYWHERE)]
+    names = np.array([-1] + [THINGS.index(one.name) if one.name in NAMES else -1 for one in home.objects])
+    angle = ((np.arange(_PANORAMA.height) + 0.5) / _PANORAMA.height - 0.5) * np.pi
+    sphere = np.repeat(np.cos(angle)[:, None], _PANORAMA.width, axis=1)
+    sphere /= sphere.sum()
+    strips, rooms, shown = [], [], []
+    for x, y in places:
+        view = home.view(Stance(float(x), float(y), float(rng.uniform(-np.pi, np.pi))).eye(), _PANORAMA)
+        share = np.bincount(view.instance.ravel(), sphere.ravel(), len(names))
+        strips.append(panorama_strip(view.rgb, FINER))
+        rooms.append(KINDS.index(home.room_at((x, y))))
+        seen = np.zeros(len(THINGS), np.bool_)
+        seen[names[(share >= SHOWN_SHARE) & (names >= 0)]] = True
+        shown.append(seen)
+    return HomePanoramas(np.array(strips), np.array(rooms), np.array(shown))
 
 
 def train(
@@ -46,32 +95,35 @@ def train(
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> PanoramaReader:
     """Train a network; 120 homes take about five minutes on one core."""
-    total = homes + held_out + homes * epochs
-    learned = [_drawn("train", number, progress, total, number) for number in range(homes)]
-    held = [_drawn("val", number, progress, total, homes + number) for number in range(held_out)]
-    weights = fitted(
-        partial(initial_weights, shapes()),
-        learned,
-        epochs,
-        _gradients,
-        lambda done: progress(homes + held_out + done, total),
-    )
     return PanoramaReader(
-        weights,
-        {
-            "version": VERSION,
-            "trained_on": {"homes": homes, "epochs": epochs, "digest": digest_of_samples(learned)},
-            "validated_on": {"homes": held_out, "digest": digest_of_samples(held)},
-            **quality(weights, held),
-        },
+        *trained_on_homes(
+            homes,
+            held_out,
+            epochs,
+            progress,
+            salt=0x9A3E,
+            version=VERSION,
+            sample=sample,
+            initial=partial(initial_weights, shapes()),
+            gradients=_gradients,
+            quality=quality,
+        )
     )
 
 
-def _gradients(weights: Weights, one: Sample, rng: np.random.Generator) -> Weights:
-    return loss_and_gradients(weights, _varied(one, rng))[1]
+def _gradients(weights: Weights, one: HomePanoramas, rng: np.random.Generator) -> Weights:
+    # The same home at other headings, half the time in a mirror, as models show it, some panoramas under noise.
+    strips = np.roll(as_imagined(one.strips, rng), int(rng.integers(one.strips.shape[2])), axis=2)
+    if rng.random() < 0.5:
+        strips = np.ascontiguousarray(strips[:, :, ::-1])
+    for place in np.flatnonzero(rng.random(len(strips)) < NOISY):
+        level = np.float32(rng.uniform(0, MOST_NOISE))
+        noise = noise_of_all_scales(strips.shape[1], strips.shape[2], rng)
+        strips[place] = np.clip((1 - level) * strips[place] + level * np.float32(_NOISE) * noise, -1, 1)
+    return loss_and_gradients(weights, one._replace(strips=strips))[1]
 
 
-def quality(weights: Weights, samples: Sequence[Sample]) -> dict[str, float]:
+def quality(weights: Weights, samples: Sequence[HomePanoramas]) -> dict[str, float]:
     """How well a network reads panoramas."""
     found = [look(weights, one.strips) for one in samples]
     named = np.concatenate([seen.rooms.argmax(1) == one.room for seen, one in zip(found, samples, strict=True)])
@@ -85,7 +137,7 @@ def quality(weights: Weights, samples: Sequence[Sample]) -> dict[str, float]:
     }
 
 
-def loss_and_gradients(weights: Weights, one: Sample) -> tuple[float, dict[str, Array]]:
+def loss_and_gradients(weights: Weights, one: HomePanoramas) -> tuple[float, dict[str, Array]]:
     """Cross entropy of the room, and of all things together, in a home; and its gradient by every weight."""
     seen = look(weights, one.strips)
     n, kinds = len(one.room), len(KINDS)
@@ -121,25 +173,6 @@ def _backwards(weights: Weights, kept: Mapping[str, Array], by_logits: Array, gr
         values = kept[f"values{int(layer) - 1}"]
         by_values = through_patches(by_patches, values, True) * (values > 0)
     through_dense("1", weights, kept["patches1"], by_values, gradients)
-
-
-def _varied(one: Sample, rng: np.random.Generator) -> Sample:
-    """The same home at other headings, half the time in a mirror, as models show it, some panoramas under noise."""
-    strips = np.roll(as_imagined(one.strips, rng), int(rng.integers(one.strips.shape[2])), axis=2)
-    if rng.random() < 0.5:
-        strips = np.ascontiguousarray(strips[:, :, ::-1])
-    for place in np.flatnonzero(rng.random(len(strips)) < NOISY):
-        level = np.float32(rng.uniform(0, MOST_NOISE))
-        noise = noise_of_all_scales(strips.shape[1], strips.shape[2], rng)
-        strips[place] = np.clip((1 - level) * strips[place] + level * np.float32(_NOISE) * noise, -1, 1)
-    return one._replace(strips=strips)
-
-
-def _drawn(split: str, number: int, progress: Callable[[int, int], None], total: int, done: int) -> Sample:
-    seed = scene_seed(split, number)
-    made = sample(Home(seed), np.random.default_rng([seed, 0x9A3E]))
-    progress(done + 1, total)
-    return made
 
 
 def _average_precision(scores: FloatArray, shown: NDArray[np.bool_]) -> float:

@@ -6,26 +6,24 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Box, Image
-from worldgauge.suites.closedloop.recognition.boxes import target_box
-from worldgauge.suites.closedloop.recognition.episodes import CLEAR, VisibilityMeter
-from worldgauge.suites.closedloop.recognition.recogniser import (
+from worldgauge.suites.worldinworld.recognition.boxes import target_box
+from worldgauge.suites.worldinworld.recognition.episodes import CLEAR, VisibilityMeter
+from worldgauge.suites.worldinworld.recognition.recogniser import (
     VERSION,
-    Network,
+    Perceptron,
     Recogniser,
     box_features,
-    calibration_error,
     in_mirror,
-    reliability,
     scene_features,
     softmax,
-    temperature,
 )
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS, scene_seed
@@ -183,12 +181,22 @@ def train(
     total = homes + held_out
     learned = _collected("train", homes, lambda done: progress(done, total))
     held = _collected("val", held_out, lambda done: progress(homes + done, total))
-    boxes = _fitted(learned.boxes, _shares(learned.labels), _weights(learned.labels), _HIDDEN, softmax)
+    # Weight rare labels up, by the inverse root of their frequency.
+    counts = np.bincount(learned.labels, minlength=len(LABELS))
+    rarity = 1 / np.sqrt(counts[learned.labels])
+    weights: FloatArray = rarity / rarity.mean()
+    shares = np.full((len(learned.labels), len(LABELS)), _SMOOTH / len(LABELS), np.float32)
+    shares[np.arange(len(learned.labels)), learned.labels] += 1 - _SMOOTH
+    boxes = _fitted(learned.boxes, shares, weights, _HIDDEN, softmax)
     scenes = _fitted(learned.scenes, learned.present.astype(np.float32), None, _HIDDEN_SCENES, _logistic)
     logits = _logits(boxes, held.boxes)
     seen = _logistic(_logits(scenes, held.scenes))
     heat = temperature(logits, held.labels)
-    boxes = _cooled(boxes, heat)
+    boxes = replace(
+        boxes,
+        weights=(*boxes.weights[:-1], (boxes.weights[-1].astype(np.float64) / heat).astype(np.float16)),
+        biases=(*boxes.biases[:-1], (boxes.biases[-1] / heat).astype(np.float32)),
+    )
     clear = [view for number in range(round(CLEAR_HOMES * held_out)) for view in _clear(number)]
     facts = {
         "version": VERSION,
@@ -270,28 +278,13 @@ def _features(views: Iterable[LabelledView], *, mirrored: bool = False) -> tuple
     return np.array([row for row, _ in rows], np.float32), np.array([label for _, label in rows], np.int64)
 
 
-def _weights(labels: NDArray[np.int64]) -> FloatArray:
-    """Weight rare labels up, by the inverse root of their frequency."""
-    counts = np.bincount(labels, minlength=len(LABELS))
-    rarity = 1 / np.sqrt(counts[labels])
-    weights: FloatArray = rarity / rarity.mean()
-    return weights
-
-
-def _shares(labels: NDArray[np.int64]) -> Array:
-    """What the network is to answer, (n, 27): a little of every label, and most of the right one."""
-    shares = np.full((len(labels), len(LABELS)), _SMOOTH / len(LABELS), np.float32)
-    shares[np.arange(len(labels)), labels] += 1 - _SMOOTH
-    return shares
-
-
 def _fitted(
     features: Array,
     targets: Array,
     weights: FloatArray | None,
     hidden: int,
     shares_of: Callable[[FloatArray], FloatArray],
-) -> Network:
+) -> Perceptron:
     """Fit a network of one hidden layer by Adam with dropout and decay of weights, to cross-entropy.
 
     Args:
@@ -332,7 +325,7 @@ def _fitted(
             size = np.sqrt(squares[k] / (1 - 0.99**step)) + 1e-7
             decay = _DECAY * layers[k] if layers[k].ndim > 1 else 0.0
             layers[k] = (layers[k] - rate * (means[k] / (1 - 0.9**step) / size + decay)).astype(np.float32)
-    return Network(
+    return Perceptron(
         mean.astype(np.float32),
         scale.astype(np.float32),
         (layers[0].astype(np.float16), layers[2].astype(np.float16)),
@@ -346,22 +339,13 @@ def _kept(shape: tuple[int, int], dropped: float, rng: np.random.Generator) -> A
     return kept
 
 
-def _logits(network: Network, rows: Array) -> FloatArray:
+def _logits(network: Perceptron, rows: Array) -> FloatArray:
     return np.array([network.logits(row) for row in rows])
 
 
 def _logistic(logits: FloatArray) -> FloatArray:
     shares: FloatArray = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
     return shares
-
-
-def _cooled(network: Network, heat: float) -> Network:
-    """Return the network with its logits divided by `heat`."""
-    return replace(
-        network,
-        weights=(*network.weights[:-1], (network.weights[-1].astype(np.float64) / heat).astype(np.float16)),
-        biases=(*network.biases[:-1], (network.biases[-1] / heat).astype(np.float32)),
-    )
 
 
 def _quality(probabilities: FloatArray, labels: NDArray[np.int64]) -> dict[str, Any]:
@@ -376,3 +360,64 @@ def _quality(probabilities: FloatArray, labels: NDArray[np.int64]) -> dict[str, 
             [each.n, round(each.stated, 4), round(each.right, 4)] for each in reliability(confidence, right)
         ],
     }
+
+
+class ConfidenceBin(NamedTuple):
+    """Answers of similar confidence."""
+
+    n: int
+    stated: float
+    right: float
+
+
+def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10) -> list[ConfidenceBin]:
+    """Bin answers by confidence, for a reliability diagram.
+
+    Args:
+        confidence: (n,) in [0, 1].
+        right: (n,) bool.
+    """
+    confidence = np.asarray(confidence, np.float64)
+    if confidence.shape != right.shape or confidence.ndim != 1 or not np.isfinite(confidence).all():
+        raise ShapeError(f"reliability needs (n,) and (n,) finite values, got {confidence.shape} and {right.shape}")
+    place = np.clip((confidence * bins).astype(np.int64), 0, bins - 1)
+    return [
+        ConfidenceBin(int(of.sum()), float(confidence[of].mean()), float(right[of].mean()))
+        for of in (place == k for k in range(bins))
+        if of.any()
+    ]
+
+
+def calibration_error(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10) -> float:
+    """Return the expected calibration error: the mean over answers of |stated - right| of their bin.
+
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 3.
+
+    Args:
+        confidence: (n,) in [0, 1].
+        right: (n,) bool.
+    """
+    found = reliability(confidence, right, bins)
+    n = sum(each.n for each in found)
+    return sum(each.n * abs(each.stated - each.right) for each in found) / n if n else float("nan")
+
+
+def temperature(logits: FloatArray, labels: NDArray[np.int64]) -> float:
+    """Return the temperature that maximises the likelihood of labels: softmax(logits / temperature).
+
+    A grid search from 0.2 to 5, to a thousandth. Source: Guo et al. 2017, section 4.2.
+
+    Args:
+        logits: (n, k).
+        labels: (n,).
+    """
+    grid = np.exp(np.linspace(np.log(0.2), np.log(5.0), 65))
+    for _ in range(3):
+        losses = [_loss(logits / t, labels) for t in grid]
+        best = int(np.argmin(losses))
+        grid = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)], 17)
+    return float(grid[int(np.argmin([_loss(logits / t, labels) for t in grid]))])
+
+
+def _loss(logits: FloatArray, labels: NDArray[np.int64]) -> float:
+    return -float(np.log(np.maximum(softmax(logits)[np.arange(len(labels)), labels], 1e-12)).mean())

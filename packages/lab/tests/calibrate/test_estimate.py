@@ -10,12 +10,20 @@ from support.calibrated_starts import responses
 from support.wrong_movers import WrongMover
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import pose_from_yaw_pitch, relative
-from worldgauge_lab.calibrate_estimate import SPACES, ControlResult, Estimates, displacement, estimate, expected, slope
+from worldgauge_lab.calibrate_estimate import (
+    SPACES,
+    ControlEstimates,
+    ControlResult,
+    displacement,
+    estimate,
+    expected,
+    slope,
+)
 
 GAINS = {"forward": 0.5, "back": 1.6, "left": -1.3, "right": -1.3, "yaw_left": 2.0, "yaw_right": 0.25, "pitch_up": -0.7}
 
 
-def by_name(found: Estimates) -> dict[str, ControlResult]:
+def by_name(found: ControlEstimates) -> dict[str, ControlResult]:
     return {one.control: one for one in found.controls}
 
 

@@ -2,6 +2,8 @@
 
 import html
 import json
+import re
+import shlex
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,13 +14,13 @@ import pytest
 
 from support.calibrated_starts import start
 from support.commands import command
-from support.places import TESTS
+from support.places import DOCS, TESTS
 from support.wrong_movers import WrongMover
 from worldgauge.core.actions import camera_path
-from worldgauge.core.errors import SubjectError, UsageError
+from worldgauge.core.errors import ModelError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, checked_rollout
-from worldgauge.engine.subjects import resolve_subject
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.models import models
 from worldgauge.models.address import ModelAddress
 from worldgauge.models.calibration import Calibrated, read_calibration
@@ -122,7 +124,7 @@ def test_a_model_that_never_answers_is_an_error(tmp_path: Path) -> None:
     broken = Broken()
     broken.spec = ModelSpec("broken", control="camera", frame_size=(16, 8))
     broken.rollout = lambda request: iter(())  # type: ignore[method-assign, assignment, return-value]
-    with pytest.raises(SubjectError, match="answered nothing"):
+    with pytest.raises(ModelError, match="answered nothing"):
         calibrate(broken, tmp_path, starts=1)
 
 
@@ -192,16 +194,16 @@ def test_the_page_shows_all_and_asks_the_network_for_nothing(made: tuple[Calibra
 def test_a_model_is_named_with_its_calibration(made: tuple[CalibrationStudy, Path]) -> None:
     gains = json.dumps(GAINS, separators=(",", ":"))
     text = f"{MOVERS}:WrongMover?gains={gains}&delay=3&size=[192,108]&calibration={made[1]}"
-    subject = resolve_subject(text)
-    assert isinstance(subject.model, Calibrated)
-    assert subject.label.startswith("wrong-mover")
-    assert "calibrated" in subject.label
-    plain = resolve_subject(text.rpartition("&")[0])
-    assert subject.identity != plain.identity
+    model = resolve_model(text)
+    assert isinstance(model.model, Calibrated)
+    assert model.label.startswith("wrong-mover")
+    assert "calibrated" in model.label
+    plain = resolve_model(text.rpartition("&")[0])
+    assert model.identity != plain.identity
     with pytest.raises(UsageError, match="of other settings of this model"):
-        resolve_subject(text.replace("delay=3", "delay=2"))
+        resolve_model(text.replace("delay=3", "delay=2"))
     with pytest.raises(UsageError, match="of model 'wrong-mover', not of 'render'"):
-        resolve_subject(f"render?calibration={made[1]}")
+        resolve_model(f"render?calibration={made[1]}")
 
 
 @pytest.mark.parametrize(
@@ -277,17 +279,17 @@ def test_words_tell_of_the_whole_clip_and_of_one_move_at_a_time(tmp_path: Path) 
         asked.name: question(spec, start(0), asked, 0).text
         for asked in controls_of(space_for(spec, "walk-look"), diagonals=False)
     }
-    assert told["still"] == "Stand still for 4.0 seconds."
-    assert told["forward-1"] == "Walk forward 0.4 metres. Stand still for 3.6 seconds."
-    assert told["left-2"] == "Step left 0.8 metres. Stand still for 3.6 seconds."
-    assert told["yaw_right-0.5"] == "Turn right 4 degrees. Stand still for 3.6 seconds."
-    assert told["pitch_up-2"] == "Look up 16 degrees. Stand still for 3.6 seconds."
+    assert told["still"] == "Stand still for 4 seconds."
+    assert told["forward-1"] == "Walk forward 0.4 metres, then stand still for 3.6 seconds."
+    assert told["left-2"] == "Step left 0.8 metres, then stand still for 3.6 seconds."
+    assert told["yaw_right-0.5"] == "Turn right 4 degrees, then stand still for 3.6 seconds."
+    assert told["pitch_up-2"] == "Look up 16 degrees, then stand still for 3.6 seconds."
     plan = plan_calibration(mover(control="text"), tmp_path, starts=1)
     assert set(plan.controls) == set(told)
     short = question(
         ModelSpec("m", control="text", fps=20.0), start(0), controls_of(space_for(spec, "walk-look"))[2], 0
     )
-    assert short.text == "Walk forward 0.4 metres. Stand still for 0.4 seconds."
+    assert short.text == "Walk forward 0.4 metres, then stand still for 0.4 seconds."
 
 
 @pytest.mark.slow
@@ -356,3 +358,18 @@ def test_worn_frames_cost_little(tmp_path: Path) -> None:
         true = gains.get(one.control, 1.0)
         assert (one.status == "follows") == bool(true)
         assert one.gain is None or abs(one.gain.mean / true - 1) < 0.05
+
+
+def test_model_of_the_calibration_page_goes_half_as_far(tmp_path: Path) -> None:
+    page = (DOCS / "calibration.md").read_text("utf-8")
+    (code,) = re.findall(r"<!-- file: half.py -->\n```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "half.py").write_text(code, "utf-8")
+    words = shlex.split(re.findall(r"^ {4}worldgauge (calibrate .* half .*)$", page, re.MULTILINE)[0])
+    done = command(tmp_path, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    gains = {name: found["gain"]["mean"] for name, found in json.loads(done.stdout)["controls"].items()}
+    walks = {"forward", "back", "left", "right"}
+    assert {name: round(gain, 1) for name, gain in gains.items()} == {
+        name: 0.5 if name in walks else 1 for name in gains
+    }
+    assert command(tmp_path, "calibrate", "--model", "./half.py:Half?calibration=half", "--out", "x").returncode == 2

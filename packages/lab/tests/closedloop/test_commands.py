@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from worldgauge.cli.main import replay
 from worldgauge.core.errors import UsageError
 from worldgauge.core.video import Clip
-from worldgauge.suites.closedloop.navigation.nearness import read
+from worldgauge.suites.worldinworld.navigation.nearness import read
 from worldgauge_lab.cli import COMMANDS, train_nearness
 
 APP = typer.Typer()

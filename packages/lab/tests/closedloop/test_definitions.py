@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import UsageError
-from worldgauge.core.paired import holm, paired_difference
+from worldgauge.core.paired_tests import holm, paired_difference
 from worldgauge.engine.suite.contract import Score
-from worldgauge.suites.closedloop.navigation.task import NavigationTask
-from worldgauge_lab.closedloop import STUDIES, Study, StudyRequest, conclude, render_drawing
+from worldgauge.suites.worldinworld.navigation.task import NavigationTask
+from worldgauge_lab.closedloop import STUDIES, ClosedLoopRequest, ClosedLoopStudy, conclude, render_drawing
 
 N = 30
 
@@ -31,14 +31,14 @@ def rate(share: float) -> list[float]:
 
 def found(name: str, rates: dict[str, float], measures: dict[str, float | None]) -> object:
     study = STUDIES[name]
-    arms = study.arms(StudyRequest())
+    arms = study.arms(ClosedLoopRequest())
     own = {arm.label: scores(rate(rates[arm.label]), study.measure, measures.get(arm.label)) for arm in arms}
     return conclude(study, arms, own, {})
 
 
 def test_arms_have_labels_of_their_own_and_bases_that_are_there() -> None:
     for study in STUDIES.values():
-        arms = study.arms(StudyRequest())
+        arms = study.arms(ClosedLoopRequest())
         labels = [arm.label for arm in arms]
         assert len(set(labels)) == len(labels) > 2
         assert {arm.base for arm in arms if arm.base} <= set(labels)
@@ -46,25 +46,25 @@ def test_arms_have_labels_of_their_own_and_bases_that_are_there() -> None:
 
 
 def test_the_arms_that_the_user_adds() -> None:
-    calls = STUDIES["calls"].arms(StudyRequest(models=("warp",), candidates=(2, 5)))
+    calls = STUDIES["calls"].arms(ClosedLoopRequest(models=("warp",), candidates=(2, 5)))
     assert [arm.settings for arm in calls if "candidates" in arm.settings] == [{"candidates": 2}, {"candidates": 5}]
     assert {arm.model for arm in calls} == {"warp"}
     revisers = [
-        arm.settings["reviser"] for arm in STUDIES["revision"].arms(StudyRequest(settings={"chat": "m@http://x"}))
+        arm.settings["reviser"] for arm in STUDIES["revision"].arms(ClosedLoopRequest(settings={"chat": "m@http://x"}))
     ]
     assert revisers == ["none", "random", "similarity", "oracle", "chat"]
-    with_an_arm = STUDIES["revision"].arms(StudyRequest(settings={"task": "manipulation"}))
+    with_an_arm = STUDIES["revision"].arms(ClosedLoopRequest(settings={"task": "manipulation"}))
     assert {arm.settings["task"] for arm in with_an_arm} == {"manipulation"}
-    both = STUDIES["context"].arms(StudyRequest(models=("degraded?level=0.5",)))
+    both = STUDIES["context"].arms(ClosedLoopRequest(models=("degraded?level=0.5",)))
     assert [arm.model for arm in both] == ["degraded?level=0.5&view=perspective", "degraded?level=0.5&view=panorama"]
     with pytest.raises(UsageError, match="navigation"):
-        STUDIES["revision"].arms(StudyRequest(settings={"task": "questions"}))
-    alone = STUDIES["quality"].arms(StudyRequest(models=("freeze", "warp"), references=False))
+        STUDIES["revision"].arms(ClosedLoopRequest(settings={"task": "questions"}))
+    alone = STUDIES["quality"].arms(ClosedLoopRequest(models=("freeze", "warp"), baselines=False))
     assert [arm.model for arm in alone] == ["freeze", "warp", "none"]
 
 
 def test_a_tie_that_is_there_is_found_and_one_that_is_not_is_not_claimed() -> None:
-    labels = [arm.label for arm in STUDIES["controllability"].arms(StudyRequest()) if arm.base]
+    labels = [arm.label for arm in STUDIES["controllability"].arms(ClosedLoopRequest()) if arm.base]
     order = {label: k / len(labels) for k, label in enumerate(labels)}
     tied = found("controllability", {**order, "none": 0.0}, order)
     assert tied.correlation.spearman == pytest.approx(1.0)
@@ -77,9 +77,9 @@ def test_a_tie_that_is_there_is_found_and_one_that_is_not_is_not_claimed() -> No
 
 def test_success_over_noise_tells_where_half_of_the_gain_is_lost_and_what_a_model_is_worth() -> None:
     study = STUDIES["noise"]
-    arms = study.arms(StudyRequest(models=("warp", "oracle"), settings={"task": "navigation"}))
+    arms = study.arms(ClosedLoopRequest(models=("warp", "oracle"), settings={"task": "navigation"}))
     assert [arm.noise for arm in arms if arm.noise is not None] == [0.0, *NavigationTask.noise_levels]
-    everywhere = {arm.noise for arm in study.arms(StudyRequest())}
+    everywhere = {arm.noise for arm in study.arms(ClosedLoopRequest())}
     assert everywhere > {arm.noise for arm in arms}, "levels of all tasks"
     assert [arm.label for arm in arms].count("oracle") == 1
     share = {"none": 0.1, "oracle": 0.9, "warp": 0.75, "degraded 0.05": 0.7, "degraded 0.1": 0.3}
@@ -113,6 +113,6 @@ def test_gains_are_paired_tests_against_the_base_corrected_together() -> None:
 
 
 def test_a_study_without_scores_is_one_line() -> None:
-    study: Study = STUDIES["context"]
+    study: ClosedLoopStudy = STUDIES["context"]
     with pytest.raises(UsageError, match="no episode was scored"):
-        conclude(study, study.arms(StudyRequest()), {arm.label: [] for arm in study.arms(StudyRequest())}, {})
+        conclude(study, study.arms(ClosedLoopRequest()), {arm.label: [] for arm in study.arms(ClosedLoopRequest())}, {})

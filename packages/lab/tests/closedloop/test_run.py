@@ -59,7 +59,7 @@ def test_what_cannot_be_meant_is_one_line(episodes: Path, out: Path) -> None:
         run_study("calls", data=episodes, out=out, settings={"tts_ratio": 0.5})
     with pytest.raises(UsageError, match="two of its rows"):
         run_study("context", data=episodes, out=out, models=["warp", "warp"])
-    with pytest.raises(UsageError, match="study calls has no references to leave out"):
-        run_study("calls", data=episodes, out=out, models=["freeze"], references=False)
+    with pytest.raises(UsageError, match="study calls has no baselines to leave out"):
+        run_study("calls", data=episodes, out=out, models=["freeze"], baselines=False)
     with pytest.raises(UsageError, match="compares nothing; give --model"):
-        run_study("quality", data=episodes, out=out, references=False)
+        run_study("quality", data=episodes, out=out, baselines=False)

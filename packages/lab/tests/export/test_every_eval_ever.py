@@ -106,5 +106,5 @@ def test_forms_refuse_what_they_cannot_name(glow_data: Path, glow_suite: None, t
     for form in ("eee", "inspect"):
         with pytest.raises(UsageError, match="at least one"):
             export([], tmp_path, form, NAMES)
-        with pytest.raises(UsageError, match=r"runs are of references \(freeze\); leave it out"):
+        with pytest.raises(UsageError, match=r"runs are of baselines \(freeze\); leave it out"):
             export([found.folders[0].directory], tmp_path, form, NAMES)

@@ -56,8 +56,8 @@ def test_a_build_has_nothing_to_record(build_runs: Path, tmp_path: Path, monkeyp
 
 @pytest.fixture
 def build_runs(tmp_path: Path) -> Path:
-    collect("build", tmp_path / "data", structures=1, stimuli=0, commonsense=1, size_px=64)
-    result = worldgauge.run("build", model="random", data=tmp_path / "data", out=tmp_path / "runs", limit=1)
+    collect("mineanybuild", tmp_path / "data", structures=1, stimuli=0, commonsense=1, size_px=64)
+    result = worldgauge.run("mineanybuild", model="random", data=tmp_path / "data", out=tmp_path / "runs", limit=1)
     return result.folders[0].directory
 
 
@@ -100,11 +100,11 @@ def test_what_was_written_is_read_back(walks: Path, tmp_path: Path) -> None:
 def test_a_walk_to_a_target_is_read_back_with_its_decoded_path(tmp_path: Path) -> None:
     pytest.importorskip("rerun", reason="rerun-sdk is not installed (make test-rerun)")
     chunk = pytest.importorskip("rerun.chunk", reason="this rerun-sdk reads no recordings")
-    collect("target", tmp_path / "data", scenes=1, per_scene=1, size=(160, 90))
-    suite = open_suite("target", {})
+    collect("targetbench", tmp_path / "data", scenes=1, per_scene=1, size=(160, 90))
+    suite = open_suite("targetbench", {})
     (task,) = list_tasks(suite, tmp_path / "data", None)
     worldgauge.run(
-        "target", model="oracle", data=tmp_path / "data", out=tmp_path / "runs", settings={"decoder": "klt-vo"}
+        "targetbench", model="oracle", data=tmp_path / "data", out=tmp_path / "runs", settings={"decoder": "klt-vo"}
     )
     (path,) = export([tmp_path / "runs"], tmp_path / "rrd", "rrd", task=task.id)
     rows, view = read(chunk, path), suite.task_view(task)
@@ -129,7 +129,7 @@ def test_a_walk_to_a_target_is_read_back_with_its_decoded_path(tmp_path: Path) -
 def test_an_episode_is_read_back_with_what_was_seen_and_imagined(loops: Path, tmp_path: Path) -> None:
     pytest.importorskip("rerun", reason="rerun-sdk is not installed (make test-rerun)")
     chunk = pytest.importorskip("rerun.chunk", reason="this rerun-sdk reads no recordings")
-    (run,) = [one for one in find_runs([loops]) if one.facts()["subject"]["name"] == "oracle"]
+    (run,) = [one for one in find_runs([loops]) if one.facts()["model"]["name"] == "oracle"]
     task = next(iter(run.facts()["task_keys"]))
     (path,) = export([loops], tmp_path / "rrd", "rrd", task=task)
     rows, record = read(chunk, path), run.record(task)

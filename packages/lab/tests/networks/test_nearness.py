@@ -10,12 +10,12 @@ import pytest
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import digest_of_file
-from worldgauge.suites.closedloop.navigation import nearness as network
-from worldgauge.suites.closedloop.navigation.nearness import GROUP, GROUPS, Nearness, encode, match, read
+from worldgauge.suites.worldinworld.navigation import nearness as network
+from worldgauge.suites.worldinworld.navigation.nearness import GROUP, GROUPS, Nearness, encode, match, read
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import scene_seed
 from worldgauge_lab import network_nearness as train
-from worldgauge_lab.network_nearness import Sample, sample
+from worldgauge_lab.network_nearness import HomeSample, sample
 
 
 def wide_weights(seed: int = 0) -> dict[str, Any]:
@@ -25,9 +25,9 @@ def wide_weights(seed: int = 0) -> dict[str, Any]:
     return {name: array + 0.05 * rng.standard_normal(array.shape) for name, array in made.items()}
 
 
-def drawn(views: int, panoramas: int, seed: int = 1) -> Sample:
+def drawn(views: int, panoramas: int, seed: int = 1) -> HomeSample:
     rng = np.random.default_rng(seed)
-    return Sample(
+    return HomeSample(
         rng.uniform(-1, 1, (views, 24, 32, 3)),
         rng.uniform(-1, 1, (panoramas, 24, 128, 3)),
         rng.uniform(0, 8, (views, panoramas)),  # type: ignore[arg-type]

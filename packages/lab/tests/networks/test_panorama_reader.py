@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from worldgauge.core.io import digest_of_file
-from worldgauge.suites.closedloop.questions import panorama_reader as network
-from worldgauge.suites.closedloop.questions.panorama_reader import KINDS, THINGS, Sample, sample
+from worldgauge.suites.worldinworld.questions import panorama_reader as network
+from worldgauge.suites.worldinworld.questions.panorama_reader import KINDS, THINGS
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import scene_seed
 from worldgauge_lab import network_panorama_reader as train
 from worldgauge_lab.network_layers import initial_weights
+from worldgauge_lab.network_panorama_reader import HomePanoramas, sample
 
 
 def wide_weights(seed: int = 0) -> dict[str, Any]:
@@ -22,9 +23,9 @@ def wide_weights(seed: int = 0) -> dict[str, Any]:
     return {name: array + 0.05 * rng.standard_normal(array.shape) for name, array in made.items()}
 
 
-def drawn(n: int, seed: int = 1, columns: int = 32) -> Sample:
+def drawn(n: int, seed: int = 1, columns: int = 32) -> HomePanoramas:
     rng = np.random.default_rng(seed)
-    return Sample(
+    return HomePanoramas(
         rng.uniform(-1, 1, (n, 48, columns, 3)),  # type: ignore[arg-type]
         rng.integers(0, len(KINDS), n),
         rng.random((n, len(THINGS))) < 0.3,

@@ -6,15 +6,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worldgauge.suites.closedloop.recognition import recogniser as recognition
-from worldgauge.suites.closedloop.recognition.recogniser import (
-    Recogniser,
-    identity,
-    recogniser,
-)
+from worldgauge.core.errors import ShapeError
+from worldgauge.suites.worldinworld.recognition import recogniser as recognition
+from worldgauge.suites.worldinworld.recognition.recogniser import Recogniser, identity, recogniser, softmax
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS, scene_seed
-from worldgauge_lab.network_recogniser import HOMES, clear_views, labelled_views, train
+from worldgauge_lab.network_recogniser import (
+    HOMES,
+    ConfidenceBin,
+    calibration_error,
+    clear_views,
+    labelled_views,
+    reliability,
+    temperature,
+    train,
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +65,28 @@ def test_same_homes_same_bytes_and_what_is_learned_holds_elsewhere() -> None:
     one, other = (train(2, held_out=1) for _ in range(2))
     assert one.digest == other.digest
     assert one.facts["accuracy"] > 0.2, "one of 27 labels by chance"
+
+
+def test_by_hand() -> None:
+    confidence = np.array([0.95, 0.95, 0.95, 0.95, 0.55, 0.55])
+    right = np.array([True, True, True, False, True, False])
+    assert reliability(confidence, right) == [
+        ConfidenceBin(2, pytest.approx(0.55), pytest.approx(0.5)),
+        ConfidenceBin(4, pytest.approx(0.95), pytest.approx(0.75)),
+    ]
+    assert calibration_error(confidence, right) == pytest.approx((4 * 0.20 + 2 * 0.05) / 6)
+
+
+def test_perfect_and_none() -> None:
+    assert calibration_error(np.ones(5), np.ones(5, bool)) == 0
+    assert np.isnan(calibration_error(np.zeros(0), np.zeros(0, bool)))
+    with pytest.raises(ShapeError):
+        calibration_error(np.ones(3), np.ones(4, bool))
+
+
+@pytest.mark.parametrize("heat", [0.5, 1.0, 2.5])
+def test_temperature_is_found_again(heat: float) -> None:
+    rng = np.random.default_rng(5)
+    logits = rng.normal(0, 2, (20_000, 6))
+    labels = np.array([rng.choice(6, p=each) for each in softmax(logits)])
+    assert temperature(logits * heat, labels) == pytest.approx(heat, rel=0.04)

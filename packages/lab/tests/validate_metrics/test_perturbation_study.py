@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.errors import DataError, MissingExtraError, NotApplicableError, UnknownNameError, UsageError
-from worldgauge.core.statistics import correlation
+from worldgauge.core.intervals import correlation
 from worldgauge.engine.collect import collect
 from worldgauge.metrics import metrics
 from worldgauge.suites.loopnav import format as loopnav
@@ -26,7 +26,7 @@ from worldgauge_lab.validate_metrics.results import (
     severity_scales,
     steps_m,
 )
-from worldgauge_lab.validate_metrics.samples import Sample, Shot, draw_samples, read_samples
+from worldgauge_lab.validate_metrics.samples import Shot, TruthSample, draw_samples, read_samples
 
 FEW = ("sgcs", "sgcs_objects", "ssim_320x180", "psnr", "mse", "sharpness", "lpips_alex", "sgcs_sam3")
 
@@ -185,7 +185,9 @@ def test_selectivity_by_hand():
 def test_usual_doses_are_the_papers():
     shot = draw_samples(1, 3).shot(0)
     usual = {
-        ladder.name: ladder.apply(Sample(0, shot), 1.0) for ladder in severity_scales(0) if ladder.name in PERTURBATIONS
+        ladder.name: ladder.apply(TruthSample(0, shot), 1.0)
+        for ladder in severity_scales(0)
+        if ladder.name in PERTURBATIONS
     }
     assert len(usual) == 6
     for name, got in usual.items():
@@ -201,7 +203,7 @@ def test_degradations_keep_labels_and_grow():
             continue
         errors = []
         for strength in ladder.strengths:
-            changed = ladder.apply(Sample(0, shot), strength)
+            changed = ladder.apply(TruthSample(0, shot), strength)
             assert changed.labels is shot.labels
             assert changed.rgb.dtype == np.uint8
             errors.append(np.abs(changed.rgb.astype(int) - shot.rgb).mean())
@@ -214,7 +216,7 @@ def test_noise_is_of_the_seed_and_of_the_frame():
 
     def noise(seed, number):
         (ladder,) = [ladder for ladder in severity_scales(seed) if ladder.name == "noise"]
-        return ladder.apply(Sample(number, shot), 1.0).rgb
+        return ladder.apply(TruthSample(number, shot), 1.0).rgb
 
     assert np.array_equal(noise(0, 0), noise(0, 0))
     assert not np.array_equal(noise(0, 0), noise(0, 1))

@@ -9,7 +9,7 @@ import pytest
 
 from report.conftest import runs, toyloop
 from worldgauge.tools.viewer import Vote, Votes, agreements, preferences
-from worldgauge.tools.viewer_runs import Group, Library
+from worldgauge.tools.viewer_runs import Library, RunGroup
 from worldgauge_lab.validate_metrics.people import people_study
 
 __all__ = ["runs", "toyloop"]
@@ -24,7 +24,7 @@ def folder(runs: Path, tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def group_of(folder: Path) -> Group:
+def group_of(folder: Path) -> RunGroup:
     (group,) = Library(folder).refresh()
     return group
 

@@ -22,13 +22,7 @@ READERS: dict[str, Source] = {LEROBOT: read_lerobot, RLDS: read_rlds}
 
 @dataclass(frozen=True)
 class ExportedData:
-    """What was written.
-
-    Attributes:
-        folder: The folder.
-        clips: Number of walks.
-        damaged: Walks that could not be read, with the reason.
-    """
+    """What was written."""
 
     folder: Path
     clips: int

@@ -53,10 +53,7 @@ class ColumnStatistics:
     """What is known of the columns of a table.
 
     Attributes:
-        count: Rows.
         low: The least value of each column, shape (C,).
-        high: The largest.
-        mean: The mean.
         squares: The sum of the squared distances from the mean.
     """
 
@@ -133,10 +130,6 @@ def write_lerobot(clips: Iterable[TrainingClip], out: Path) -> int:
 
     Returns:
         Their number. Without any, no folder is left.
-
-    Raises:
-        DataError: They do not fit into one data set, or cannot be written.
-        MissingExtraError: Without pyarrow.
     """
     _demand_pyarrow()
     first, clips = first_of(clips)
@@ -148,7 +141,15 @@ def write_lerobot(clips: Iterable[TrainingClip], out: Path) -> int:
             check_like(clip, first)
             path = folder / _video_of(tables.walks)
             path.parent.mkdir(parents=True, exist_ok=True)
-            tables.add(clip, _write_video(clip, path, fps))
+            # Write the frames of a walk; those that the statistics of pictures are of.
+            sampled = set(np.linspace(0, len(clip) - 1, min(_SAMPLED, len(clip))).round().astype(int).tolist())
+            kept = []
+            with Writer(path, fps=fps, kind="viewable") as writer:
+                for at, frame in enumerate(clip.frames):
+                    writer.write(frame)
+                    if at in sampled:
+                        kept.append(np.array(frame))
+            tables.add(clip, kept)
         tables.finish(first)
     return tables.walks
 
@@ -162,10 +163,6 @@ def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip |
 
     Yields:
         The walks.
-
-    Raises:
-        DataError: It is of another version, lacks a feature, or its tables contradict each other.
-        MissingExtraError: Without pyarrow.
     """
     _demand_pyarrow()
     import pandas as pd
@@ -294,18 +291,6 @@ def _space_of(info: dict[str, Any], where: Path) -> ActionSpace:
         return ActionSpace("lerobot", axes, sound_rate(info["fps"]))
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise DataError(f"{where}: the actions have no usable names or rate ({error})") from error
-
-
-def _write_video(clip: TrainingClip, path: Path, fps: int) -> list[Image]:
-    """Write the frames of a walk; those that the statistics of pictures are of."""
-    sampled = set(np.linspace(0, len(clip) - 1, min(_SAMPLED, len(clip))).round().astype(int).tolist())
-    kept = []
-    with Writer(path, fps=fps, kind="viewable") as writer:
-        for at, frame in enumerate(clip.frames):
-            writer.write(frame)
-            if at in sampled:
-                kept.append(np.array(frame))
-    return kept
 
 
 class _Tables:

@@ -48,13 +48,8 @@ _MASK = 0xA282EAD8
 Values = Sequence[bytes] | Sequence[int] | FloatArray
 
 
-class Record(NamedTuple):
-    """A record as it lies in a file.
-
-    Attributes:
-        data: Its bytes.
-        checksum: What the file says of them.
-    """
+class StoredRecord(NamedTuple):
+    """A record as it lies in a file."""
 
     data: bytes
     checksum: int
@@ -72,7 +67,7 @@ def write_record(file: IO[bytes], data: bytes) -> int:
     return len(data) + 16
 
 
-def read_records(path: Path) -> Iterator[Record]:
+def read_records(path: Path) -> Iterator[StoredRecord]:
     """The records of a file, one in memory at a time. Their own checksums are not compared yet."""
     try:
         with open(path, "rb") as file:
@@ -86,7 +81,7 @@ def read_records(path: Path) -> Iterator[Record]:
                     raise DataError(f"{path}: a record of {length} bytes passes the end of the file; copy it again")
                 data, tail = file.read(length), file.read(4)
                 left -= length + 16
-                yield Record(data, int.from_bytes(tail, "little"))
+                yield StoredRecord(data, int.from_bytes(tail, "little"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
 
@@ -111,7 +106,7 @@ def encode_example(features: Mapping[str, Values]) -> bytes:
     return data
 
 
-def decode_example(record: Record) -> dict[str, Any]:
+def decode_example(record: StoredRecord) -> dict[str, Any]:
     """The features of a record.
 
     Returns:
@@ -209,10 +204,6 @@ def write_rlds(clips: Iterable[TrainingClip], out: Path, *, shard_bytes: int = S
 
     Returns:
         Their number. Without any, no folder is left.
-
-    Raises:
-        DataError: They do not fit into one data set, or cannot be written.
-        MissingExtraError: Without protobuf or google-crc32c.
     """
     demand_packages()
     first, clips = first_of(clips)
@@ -243,10 +234,6 @@ def read_rlds(folder: Path, split: Split = "test") -> Iterator[TrainingClip | Da
 
     Yields:
         The walks; none where it has another split.
-
-    Raises:
-        DataError: It holds other features, or its files contradict each other.
-        MissingExtraError: Without protobuf or google-crc32c.
     """
     demand_packages()
     info, where = read_json_object(folder / "dataset_info.json"), folder / "dataset_info.json"
@@ -290,7 +277,7 @@ def _example_of(clip: TrainingClip) -> dict[str, Any]:
     }
 
 
-def _clip_of(record: Record, name: str, split: Split, size: tuple[int, int], space: ActionSpace) -> TrainingClip:
+def _clip_of(record: StoredRecord, name: str, split: Split, size: tuple[int, int], space: ActionSpace) -> TrainingClip:
     held = decode_example(record)
     try:
         pictures: list[bytes] = held["steps/observation/image"]

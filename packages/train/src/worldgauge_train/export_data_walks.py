@@ -93,9 +93,6 @@ def write_webdataset(clips: Iterable[TrainingClip], out: Path, *, shard_bytes: i
 
     Returns:
         Their number. Without any, no folder is left.
-
-    Raises:
-        DataError: The shards cannot be written.
     """
     count = shard = 0
     first, clips = first_of(clips)

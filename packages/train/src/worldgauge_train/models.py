@@ -12,8 +12,8 @@ from worldgauge.core.actions import motions, path_moves
 from worldgauge.core.errors import (
     DataError,
     MissingExtraError,
+    ModelError,
     NotApplicableError,
-    SubjectError,
     UnknownNameError,
     UsageError,
 )
@@ -22,7 +22,7 @@ from worldgauge.core.io import digest_of, digest_of_file, dumps, read_json_objec
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import resize
 from worldgauge.models import models
-from worldgauge.models.references.tiny import Rows, Told, action_rows, row_width, trained_scenes, unplaced_clips
+from worldgauge.models.baselines.tiny import Rows, Told, action_rows, row_width, trained_scenes, unplaced_clips
 from worldgauge_train.nets.reckoning import POSE, reckoned
 from worldgauge_train.nets.shards import digest_of_weights
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from worldgauge_train.nets.drawing import Question, Sampling
 
 HOW_MADE = ("device", "precision", "threads", "versions", "validation", "seconds", "torch")
-"""What a config.json says of where and by what a network was made: who draws the same frames is the same subject."""
+"""What a config.json says of where and by what a network was made: who draws the same frames is the same model."""
 MOST_STEPS = 1000
 """Most denoising steps of a frame, whoever asks for them: a file may tell any number."""
 
@@ -55,11 +55,6 @@ class Trained:
         codec: Folder of the autoencoder of a network that was trained with an adopted one.
         as_size: Size in which frames are taken and given, such as "256x144", in place of the size that they are drawn
             in; smooth in between.
-
-    Raises:
-        MissingExtraError: torch is not installed.
-        DataError: The folder holds no checkpoint, or a damaged one.
-        UsageError: A setting does not go with the network.
     """
 
     def __init__(
@@ -165,7 +160,7 @@ class Trained:
             if type(error) is not RuntimeError:  # out of the device's memory, say
                 raise
             why = " ".join(str(error).split())[:200]
-            raise SubjectError(
+            raise ModelError(
                 f"'{self.spec.name}' cannot draw ({why}); is its config.json that of its weights?"
             ) from error
 
@@ -178,7 +173,7 @@ class Trained:
         future, past, camera = request.actions, request.context.actions, request.context.camera
         if self.spec.control == "camera":
             assert request.poses is not None
-            seen = request.context.poses
+            seen = request.context.path
             future, past = path_moves(np.concatenate([seen[-1:], request.poses])), path_moves(seen)
         assert future is not None
         if row_width(future.space, self._told) != self._drawing.net.shape.columns:
@@ -272,11 +267,6 @@ class Adapted:
         guidance: Scale of guidance; by default none where no words are told, else the pipeline's own.
         device: Where it runs, such as "cuda"; the CPU by default.
         precision: "float32" or "bfloat16".
-
-    Raises:
-        MissingExtraError: diffusers or peft is not installed.
-        DataError: A folder holds no adapter or pipeline, a damaged one, or the base is another.
-        UsageError: A setting is out of range.
     """
 
     imagines: ClassVar[bool] = True
@@ -347,7 +337,7 @@ class Adapted:
         future = request.actions
         if self.spec.control == "camera":
             assert request.poses is not None
-            future = path_moves(np.concatenate([request.context.poses[-1:], request.poses]))
+            future = path_moves(np.concatenate([request.context.path[-1:], request.poses]))
         assert future is not None
         if row_width(future.space, self._told) != self._adapter.shape.columns:
             raise NotApplicableError(

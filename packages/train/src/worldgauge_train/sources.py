@@ -21,40 +21,28 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.collect import world_seed_of
 from worldgauge.engine.collection import MANIFEST, told_split
 from worldgauge.engine.options import option
-from worldgauge.suites.closedloop.manipulation.env import FPS
-from worldgauge.suites.closedloop.training_data.demonstration import STEPS as DEMONSTRATION_STEPS
-from worldgauge.suites.closedloop.training_data.demonstration import (
-    VIDEO,
-    Demonstration,
-    demonstration_folders,
-    read_demonstration,
-)
-from worldgauge.suites.closedloop.training_data.trajectory import (
-    digest_of_entry,
-    read_index,
-    read_trajectory,
-    trajectory_folders,
-)
-from worldgauge.suites.loopnav.format import Trajectory, pictures_of, worlds_of
+from worldgauge.suites.loopnav.format import LoopTrajectory, pictures_of, worlds_of
 from worldgauge.suites.loopnav.format import discover as discover_loops
 from worldgauge.suites.loopnav.format import fingerprint_of as fingerprint_of_loop
 from worldgauge.suites.loopnav.format import load as load_loop
 from worldgauge.suites.loopnav.format_records import FILE_FAULTS
-from worldgauge.suites.mind.actions import space_of
+from worldgauge.suites.mind.actions import Perspective, space_of
 from worldgauge.suites.mind.collection import SPACES, WORLD_CELLS, WORLDS
-from worldgauge.suites.mind.format import PERSPECTIVES, Perspective
 from worldgauge.suites.mind.format.files import FPS as MIND_FPS
-from worldgauge.suites.mind.format.files import SHARED_SPACE, MindClip, Part, data_folder
+from worldgauge.suites.mind.format.files import PERSPECTIVES, SHARED_SPACE, MindClip, Part, data_folder
 from worldgauge.suites.mind.format.read import HORIZONTAL_FOV_DEG as MIND_FOV_DEG
 from worldgauge.suites.mind.format.read import discover as discover_recordings
 from worldgauge.suites.mind.format.read import fingerprint_of as fingerprint_of_recording
 from worldgauge.suites.mind.format.read import load as load_recording
 from worldgauge.suites.mind.key_walks import KeyWalkFailedError, record_key_walk
-from worldgauge.suites.target.collection import HORIZONTAL_FOV_DEG as TARGET_FOV_DEG
-from worldgauge.suites.target.format.read import discover as discover_scenarios
-from worldgauge.suites.target.format.scenario import Scenario, open_video, video_frames_of
-from worldgauge.suites.target.format.scenario import fingerprint_of as fingerprint_of_scenario
-from worldgauge.suites.target.planners import path_poses
+from worldgauge.suites.targetbench.collection import HORIZONTAL_FOV_DEG as TARGET_FOV_DEG
+from worldgauge.suites.targetbench.format.read import discover as discover_scenarios
+from worldgauge.suites.targetbench.format.scenario import Scenario, open_video, video_frames_of
+from worldgauge.suites.targetbench.format.scenario import fingerprint_of as fingerprint_of_scenario
+from worldgauge.suites.targetbench.planners import path_poses
+from worldgauge.suites.worldinworld.format.demonstration import Demonstration, read_demonstration
+from worldgauge.suites.worldinworld.format.training_records import STEPS, VIDEO, digest_of_entry, record_folders
+from worldgauge.suites.worldinworld.manipulation.env import FPS
 from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop.contract import SEEDS as TABLES
 from worldgauge.worlds.tabletop.pose_plans import as_actions as hand_actions
@@ -62,6 +50,7 @@ from worldgauge.worlds.tabletop.pose_plans import clip_plan
 from worldgauge.worlds.voxel.world import FAMILIES
 from worldgauge.worlds.walking.floor import Walkable
 from worldgauge.worlds.walking.primitives import as_actions as step_actions
+from worldgauge_train.coverage_trajectory import read_index, read_trajectory
 from worldgauge_train.training.adapt import augmented_frames, plain_frames
 from worldgauge_train.training.clip import UNKNOWN, DamagedClip, Split, TrainingClip, clip_or_damage, training_sources
 from worldgauge_train.training.walks import PER_WORLD, walk_sources
@@ -75,7 +64,7 @@ def coverage_clips(folder: Path, split: Split) -> Iterator[TrainingClip | Damage
     """Panoramas of walks through homes, driven by the steps of an agent. A folder is of one split."""
     if read_index(folder).split != split:
         return
-    for place in trajectory_folders(folder):
+    for place in record_folders(folder):
         yield clip_or_damage(f"coverage/{place.parent.name}/{place.name}", partial(_walk, place, split))
 
 
@@ -86,7 +75,7 @@ def demonstration_clips(folder: Path, split: Split) -> Iterator[TrainingClip | D
     Of each pose FRAMES_A_POSE frames are taken, and the pose of a frame lies on the way to the one that is under way,
     as in the clips of a plan: both follow poses and no clock.
     """
-    for place in demonstration_folders(folder):
+    for place in record_folders(folder):
         name = f"demonstrations/{place.parent.name}/{place.name}"
         found = clip_or_damage(name, partial(_demonstration, place, folder))
         if isinstance(found, DamagedClip) or found.split == split:
@@ -117,7 +106,7 @@ def _demonstration(place: Path, folder: Path) -> TrainingClip:
         shown.id,
         "demonstrations",
         own,
-        digest_of(f"{digest_of_file(place / VIDEO)}{digest_of_file(place / DEMONSTRATION_STEPS)}{frames}"),
+        digest_of(f"{digest_of_file(place / VIDEO)}{digest_of_file(place / STEPS)}{frames}"),
         shown.clip.picked(frames, FPS),
         hand_actions(asked[1:]),
         shown.camera_pose[None].repeat(len(frames), 0),
@@ -151,19 +140,15 @@ def loopnav_clips(folder: Path, split: Split) -> Iterator[TrainingClip | Damaged
     own = told_split(folder) or "test"
     worlds, pictures = worlds_of(folder), pictures_of(folder)
     for one in discover_loops(folder):
-        if split == (own if collected else _published(one)):
+        if split == (own if collected else _PUBLISHED.get(one.split, "test")):
             yield clip_or_damage(f"loopnav/{one.id}", partial(_loop, one, worlds.get(one.location), pictures, split))
 
 
-def _loop(one: Trajectory, world: WorldFacts | None, pictures: str, split: Split) -> TrainingClip:
+def _loop(one: LoopTrajectory, world: WorldFacts | None, pictures: str, split: Split) -> TrainingClip:
     if one.fault in FILE_FAULTS:
         raise DataError(one.invalid or str(one.fault))
     clip = TrainingClip.of_episode(load_loop(one, world, pictures), "loopnav", split, fingerprint_of_loop(one, world))
     return clip if pictures == "ours" else replace(clip, licence=UNKNOWN)  # the game's renderer drew its own textures
-
-
-def _published(one: Trajectory) -> Split:
-    return _PUBLISHED.get(one.split, "test")
 
 
 _RECORDED: tuple[Part, ...] = ("train", "mem_test", "action_space_test")
@@ -185,7 +170,7 @@ def _recording(clip: MindClip, split: Split) -> TrainingClip:
     if clip.fault is not None:
         raise DataError(clip.fault)
     walk = load_recording(clip)
-    return TrainingClip.of_episode(walk, "mind", split, fingerprint_of_recording(clip), walk.facts["caption"] or None)
+    return TrainingClip.of_episode(walk, "mind", split, fingerprint_of_recording(clip))
 
 
 _WORLDS_TRIED = 16
@@ -252,7 +237,7 @@ class MindWalks:
         raise WorldError(f"walk {number}: no walk of {self.frames} frames in {_WORLDS_TRIED} worlds; ask for fewer")
 
 
-@training_sources.register("target")
+@training_sources.register("targetbench")
 def target_clips(folder: Path, split: Split) -> Iterator[TrainingClip | DamagedClip]:
     """Whole walks, a frame a row of their path. Scenarios of the benchmark are of the split "test".
 
@@ -270,7 +255,7 @@ def _scenario(scenario: Scenario, split: Split) -> TrainingClip:
     rows = video_frames_of(scenario, np.arange(len(poses)), len(video))
     return TrainingClip(
         scenario.id,
-        "target",
+        "targetbench",
         split,
         fingerprint_of_scenario(scenario),
         video.picked(rows.tolist(), 1 / scenario.dt),
@@ -291,8 +276,6 @@ class Manifest:
     """What was written.
 
     Attributes:
-        path: The file.
-        clips: Number of clips.
         left_out: Reason by scenario that is left out.
     """
 
@@ -302,7 +285,7 @@ class Manifest:
 
 
 def write_manifest(scenarios: Sequence[Scenario], path: Path, recipe: Recipe = "plain") -> Manifest:
-    """Write one JSON line per clip: id, scenario, video, frames, fps and caption.
+    """Write one JSON line per clip: id, scenario, video, frames, fps, caption of its first frame, instruction.
 
     A scenario with a fault, or whose video is unreadable or too short, is left out and listed.
     """
@@ -327,7 +310,8 @@ def write_manifest(scenarios: Sequence[Scenario], path: Path, recipe: Recipe = "
                 "video": _relative(scenario.video, path.parent),
                 "frames": frames,
                 "fps": clip.fps,
-                "caption": scenario.target_text,
+                "caption": scenario.caption_at(scenario.history_s) or scenario.target_text,
+                "text": scenario.target_text,
             }
             lines.append(json.dumps(row, allow_nan=False) + "\n")
     write_file(path, "".join(lines))

@@ -13,14 +13,14 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError, UsageError
-from worldgauge.core.paired import PairedDifference, holm, paired_difference
-from worldgauge.core.statistics import Interval
+from worldgauge.core.intervals import Interval
+from worldgauge.core.paired_tests import PairedDifference, holm, paired_difference
 from worldgauge.engine.suite.contract import Better, Cell, Table, TableRow
 from worldgauge.engine.suite.scores import detectable_effect, make_cell, scenes_note
 from worldgauge.metrics._registry import metric_bounds
 from worldgauge.models.address import CONTEXT_FRAMES
 from worldgauge.report import curves
-from worldgauge.report.curves import Curve, Level, ScatterPoint, SeriesStyle, look
+from worldgauge.report.curves import ChartLine, ForestRow, ScatterPoint, SeriesStyle, look
 from worldgauge.report.study_page import Figure, StudyPage, write_page
 from worldgauge.report.wording import number, times
 
@@ -30,12 +30,8 @@ class Study:
     """A study.
 
     Attributes:
-        name: What it is called.
-        question: What it asks.
-        axis: Name of the horizontal axis.
         drawn: As lines over `Arm.at`, as points over frames/s, or as a list.
         is_timed: Whether the speed of answers belongs to it.
-        caveat: What its readers must know.
     """
 
     name: str
@@ -171,7 +167,6 @@ class LogLaw(NamedTuple):
         a: Value at one clip.
         b: What ten times the clips add.
         interval: 95 % interval of b. None for a single cluster of tasks.
-        counts: Numbers of clips.
         seeds: Trainings at each number.
         tasks: Tasks that all trainings have a value of.
         clusters: Clusters that they are of.
@@ -252,14 +247,7 @@ _NOTHING = 1e-9
 
 
 class Measure(NamedTuple):
-    """A metric that a study looks at.
-
-    Attributes:
-        metric: Its name.
-        title: Its title.
-        better: Which direction is better.
-        unit: Unit of its values.
-    """
+    """A metric that a study looks at."""
 
     metric: str
     title: str
@@ -272,7 +260,6 @@ class ArmScores:
     """What was measured of an arm.
 
     Attributes:
-        arm: Which.
         values: By metric, value by task.
         speeds: Frames a second of each task.
         flag: Why its values must not be taken at their face, such as "does not move".
@@ -286,7 +273,7 @@ class ArmScores:
     scenes: str = ""
 
 
-class Gain(NamedTuple):
+class StudyGain(NamedTuple):
     """An arm minus its base on the same tasks; p is corrected for all gains of the metric (Holm)."""
 
     metric: str
@@ -301,7 +288,6 @@ class Point:
     """Means of an arm.
 
     Attributes:
-        arm: Which.
         cells: Mean of each measure, in their order.
         speed: Frames a second; None where that is not known.
     """
@@ -312,17 +298,13 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Finding:
+class StudyFinding:
     """What came of a study.
 
     Attributes:
-        study: Which.
-        suite: Name of the suite whose tasks were asked.
-        measures: What is measured.
         points: One for each arm, in the order of the study.
         gains: Of every arm that has a base.
         laws: Laws over the number of clips, by metric and family, where the study fits some.
-        tables: One for each measure.
         words: What can be concluded, a sentence each.
     """
 
@@ -330,7 +312,7 @@ class Finding:
     suite: str
     measures: tuple[Measure, ...]
     points: tuple[Point, ...]
-    gains: tuple[Gain, ...]
+    gains: tuple[StudyGain, ...]
     laws: Mapping[tuple[str, str], LogLaw]
     tables: tuple[Table, ...]
     words: tuple[str, ...]
@@ -345,7 +327,7 @@ def conclude(
     *,
     laws: Mapping[tuple[str, str], LogLaw] | None = None,
     said: Sequence[str] = (),
-) -> Finding:
+) -> StudyFinding:
     """Compare the arms of a study."""
     laws = laws or {}
     points = tuple(_point(one, measures, clusters) for one in scores)
@@ -356,7 +338,9 @@ def conclude(
             if measure.metric == name]  # fmt: skip
     speed = _speed_words(points) if study.is_timed else []
     caveat = [study.caveat] if study.caveat else []
-    return Finding(study, suite, tuple(measures), points, gains, laws, tables, (*fits, *words, *speed, *caveat, *said))
+    return StudyFinding(
+        study, suite, tuple(measures), points, gains, laws, tables, (*fits, *words, *speed, *caveat, *said)
+    )
 
 
 def _point(one: ArmScores, measures: Sequence[Measure], clusters: Mapping[str, str]) -> Point:
@@ -369,13 +353,14 @@ def _point(one: ArmScores, measures: Sequence[Measure], clusters: Mapping[str, s
     return Point(one.arm, tuple(cells), speed)
 
 
-def _gains(metric: str, scores: Sequence[ArmScores], clusters: Mapping[str, str]) -> list[Gain]:
+def _gains(metric: str, scores: Sequence[ArmScores], clusters: Mapping[str, str]) -> list[StudyGain]:
     values = {one.arm.label: one.values.get(metric, {}) for one in scores}
     arms = [one.arm for one in scores if one.arm.base is not None]
     found = [paired_difference(values[arm.label], values[arm.base or ""], cluster=clusters) for arm in arms]
     corrected = holm([one.p for one in found])
     return [
-        Gain(metric, arm.label, arm.base or "", told, p) for arm, told, p in zip(arms, found, corrected, strict=True)
+        StudyGain(metric, arm.label, arm.base or "", told, p)
+        for arm, told, p in zip(arms, found, corrected, strict=True)
     ]
 
 
@@ -384,7 +369,7 @@ def _table(
     place: int,
     measures: Sequence[Measure],
     points: Sequence[Point],
-    gains: Sequence[Gain],
+    gains: Sequence[StudyGain],
     scores: Sequence[ArmScores],
 ) -> Table:
     measure = measures[place]
@@ -400,7 +385,7 @@ def _table(
                                                                     clusters=told.clusters)]  # fmt: skip
         if is_timed:
             cells.append(point.speed or none)
-        kind: Literal["reference", "subject"] = "reference" if point.arm.at is None else "subject"
+        kind: Literal["baseline", "model"] = "baseline" if point.arm.at is None else "model"
         rows.append(TableRow(point.arm.label, tuple(cells), kind, one.flag))
     told_p = ", ".join(f"{gain.label} against {gain.base}: {_p(gain.p)}" for gain in own.values())
     notes: tuple[str, ...] = (
@@ -424,7 +409,7 @@ def _table(
 def _words(
     measure: Measure,
     scores: Sequence[ArmScores],
-    gains: Sequence[Gain],
+    gains: Sequence[StudyGain],
     clusters: Mapping[str, str],
 ) -> list[str]:
     own = [gain for gain in gains if gain.metric == measure.metric]
@@ -486,12 +471,12 @@ def _p(p: float | None) -> str:
     return "none" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def write_finding(finding: Finding, out: Path, command: str = "") -> Path:
+def write_finding(finding: StudyFinding, out: Path, command: str = "") -> Path:
     """Write the page of a study, and its drawings beside it as .svg; each whole or not at all."""
     return write_page(page_of(finding, command), out)
 
 
-def page_of(finding: Finding, command: str = "") -> StudyPage:
+def page_of(finding: StudyFinding, command: str = "") -> StudyPage:
     """The page of a study."""
     study = finding.study
     styles = {
@@ -515,13 +500,15 @@ def page_of(finding: Finding, command: str = "") -> StudyPage:
     return StudyPage(study.name, about, study.question, finding.words, figures, finding.tables, styles, command)
 
 
-def _draw(finding: Finding, ident: str, cells: Sequence[Cell], name: str, styles: dict[str, SeriesStyle]) -> Markup:
+def _draw(
+    finding: StudyFinding, ident: str, cells: Sequence[Cell], name: str, styles: dict[str, SeriesStyle]
+) -> Markup:
     study, points = finding.study, finding.points
     told = "; ".join(f"{point.arm.label}: {number(cell.mean)}" for point, cell in zip(points, cells, strict=True))
     known = [(point, cell) for point, cell in zip(points, cells, strict=True) if cell.mean is not None]
     if study.drawn == "list":
         rows = [
-            Level(styles[point.arm.label], point.arm.label, cell.mean or 0.0, cell.low, cell.high)
+            ForestRow(styles[point.arm.label], point.arm.label, cell.mean or 0.0, cell.low, cell.high)
             for point, cell in known
         ]
         return curves.forest(ident, study.question, told, rows, x_label=name)
@@ -557,14 +544,14 @@ def _lines(
     for number_of, family in enumerate(families):
         own = [(point, cell) for point, cell in known if point.arm.family == family]
         is_level = own[0][0].arm.at is None
-        style = SeriesStyle(f"f{number_of}", look(number_of), family, reference=is_level)
+        style = SeriesStyle(f"f{number_of}", look(number_of), family, baseline=is_level)
         if is_level:
             cell = own[0][1]
             ends = [0.0, max(place_of.values(), default=left + 1) - left]
             line = [(end, cell.mean or 0.0, cell.low, cell.high) for end in ends]
         else:
             line = sorted(_merged([(place_of[point.arm.at or 0.0] - left, cell) for point, cell in own]))
-        lines.append(Curve(style, tuple(line)))
+        lines.append(ChartLine(style, tuple(line)))
     ticks = [(place_of[one] - left, tick_of[one]) for one in at]
     return curves.line_chart(
         ident, title, told, lines, x_label=x_label, y_label=y_label, unit=False, ticks=ticks, whole=True

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.engine.model_entries import ModelEntry, run_label
+from worldgauge.engine.model_run import RunWatcher
 from worldgauge.engine.result import RunResult, list_speeds, read_current_lines
-from worldgauge.engine.run import DEADLINE_S, run, worker_groups
-from worldgauge.engine.subject_run import RunWatcher
-from worldgauge.engine.subjects import SubjectEntry, run_label
+from worldgauge.engine.run import DEADLINE_S, worker_groups
 from worldgauge.engine.suite.scores import clusters_by_task
 from worldgauge.engine.workers.site import open_site
 from worldgauge.models.address import ModelAddress
+from worldgauge.result import run
 from worldgauge_train.study_findings import (
     DENOISING,
     DISTILLATION,
@@ -23,9 +24,9 @@ from worldgauge_train.study_findings import (
     TRANSFER,
     Arm,
     ArmScores,
-    Finding,
     Measure,
     Study,
+    StudyFinding,
     beside_arms,
     conclude,
     denoising_arms,
@@ -38,13 +39,10 @@ DETAIL = "detail"
 
 
 @dataclass(frozen=True)
-class Asked:
+class StudyRequest:
     """What a study asks, and how.
 
     Attributes:
-        suite: Name of the suite.
-        data: Folder of its data set.
-        out: Folder of the study.
         metrics: Metrics to compare. Empty for the suite's headline and its detail.
         beside: Models that are asked as well, such as "freeze".
         settings, workers, seed, limit, deadline_s, progress: As for `engine.run.run`.
@@ -58,12 +56,12 @@ class Asked:
     settings: Mapping[str, Any] = field(default_factory=dict)
     workers: int = 1
     seed: int = 0
-    limit: int | None = None
+    limit: int | str | None = None
     deadline_s: float | None = DEADLINE_S
     progress: RunWatcher | None = None
 
 
-def memory_study(asked: Asked, models: Sequence[str], contexts: Sequence[int | None]) -> Finding:
+def memory_study(asked: StudyRequest, models: Sequence[str], contexts: Sequence[int | None]) -> StudyFinding:
     """Ask models that are shown more and more frames."""
     if any(one is not None and one < 1 for one in contexts):
         raise UsageError("--context takes numbers of frames from 1 on, and all")
@@ -78,7 +76,7 @@ def memory_study(asked: Asked, models: Sequence[str], contexts: Sequence[int | N
     return run_arms(MEMORY, arms, asked, said=said)
 
 
-def denoising_study(asked: Asked, models: Sequence[str], steps: Sequence[int | None]) -> Finding:
+def denoising_study(asked: StudyRequest, models: Sequence[str], steps: Sequence[int | None]) -> StudyFinding:
     """Ask models with more and more denoising steps."""
     counts = [one for one in steps if one]
     if len(counts) < max(2, len(steps)):
@@ -86,12 +84,12 @@ def denoising_study(asked: Asked, models: Sequence[str], steps: Sequence[int | N
     return run_arms(DENOISING, denoising_arms(texts_of_models(models), counts), asked)
 
 
-def distillation_study(asked: Asked, models: Sequence[str]) -> Finding:
+def distillation_study(asked: StudyRequest, models: Sequence[str]) -> StudyFinding:
     """Ask a teacher, which comes first, and its students."""
     return run_arms(DISTILLATION, _pairs(DISTILLATION, models), asked)
 
 
-def transfer_study(asked: Asked, models: Sequence[str]) -> Finding:
+def transfer_study(asked: StudyRequest, models: Sequence[str]) -> StudyFinding:
     """Ask models that were trained on different things, each against the first."""
     return run_arms(TRANSFER, _pairs(TRANSFER, models), asked)
 
@@ -102,14 +100,14 @@ def _pairs(study: Study, models: Sequence[str]) -> list[Arm]:
     return pair_arms(texts_of_models(models))
 
 
-def run_arms(study: Study, arms: Sequence[Arm], asked: Asked, *, said: Sequence[str] = ()) -> Finding:
+def run_arms(study: Study, arms: Sequence[Arm], asked: StudyRequest, *, said: Sequence[str] = ()) -> StudyFinding:
     """Run the arms of a study, and say what came of it."""
     measures, scores, clusters = measure_arms(study, arms, asked)
     return conclude(study, asked.suite, measures, scores, clusters, said=said)
 
 
 def measure_arms(
-    study: Study, arms: Sequence[Arm], asked: Asked
+    study: Study, arms: Sequence[Arm], asked: StudyRequest
 ) -> tuple[list[Measure], list[ArmScores], dict[str, str]]:
     """Run the arms of a study."""
     arms = [*arms, *beside_arms(texts_of_models(asked.beside))]
@@ -135,24 +133,22 @@ def measure_arms(
         raise UsageError(f"study {study.name}: no task was scored, so there is nothing to compare{why}")
     measures = _measures(result, asked.metrics)
     flags = {row.label: row.flag for row in tables[0].rows}
-    subject_in = {directory.name: subject for subject, directory in result.directories.items()}
+    name_in = {directory.name: name for name, directory in result.directories.items()}
     folder_of = dict(zip(result.directories, result.folders, strict=True))
     scenes, found = result.scenes, []
     for arm in arms:
-        subject = subject_in[run_label(arm.label)]
-        speeds = [one for one in list_speeds(read_current_lines(folder_of[subject])) if one and one["seconds"] > 0]
+        name = name_in[run_label(arm.label)]
+        speeds = [one for one in list_speeds(read_current_lines(folder_of[name])) if one and one["seconds"] > 0]
         found.append(
             ArmScores(
                 arm,
                 {
-                    one.metric: {
-                        score.task: score.value for score in result.scores[subject] if score.metric == one.metric
-                    }
+                    one.metric: {score.task: score.value for score in result.scores[name] if score.metric == one.metric}
                     for one in measures
                 },
                 [one["frames"] / one["seconds"] for one in speeds],
-                flags.get(subject, ""),
-                scenes.get(subject, ""),
+                flags.get(name, ""),
+                scenes.get(name, ""),
             )
         )
     return measures, found, clusters_by_task(result.scores)
@@ -176,7 +172,7 @@ def texts_of_models(models: Sequence[str]) -> dict[str, str]:
     return {label: entry.text or "" for label, entry in entries_of(models).items()}
 
 
-def entries_of(models: Sequence[str]) -> dict[str, SubjectEntry]:
+def entries_of(models: Sequence[str]) -> dict[str, ModelEntry]:
     """Who models are, by the name that each gives itself, or by label where two give the same."""
     if not models:
         return {}

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from worldgauge.core.errors import MissingExtraError, UsageError
+from worldgauge.core.intervals import mean_std
 from worldgauge.core.io import read_json_object
-from worldgauge.core.statistics import mean_std
 from worldgauge.engine.suite.scores import detectable_effect
 from worldgauge.metrics._registry import metric_bounds
-from worldgauge_train.study_findings import DATA, Arm, ArmScores, Finding, LogLaw, Measure, conclude, fit_law
-from worldgauge_train.study_run import Asked, measure_arms
+from worldgauge_train.study_findings import DATA, Arm, ArmScores, LogLaw, Measure, StudyFinding, conclude, fit_law
+from worldgauge_train.study_run import StudyRequest, measure_arms
 from worldgauge_train.training.material import Mark, Material, read_material
 from worldgauge_train.training.recipe import Recipe, base_recipe, changed, one_epoch
 
@@ -32,7 +32,6 @@ class Trainings:
         sources: Names of training sources with a folder of each.
         clips: Numbers of clips. 0 is the base as it is.
         seeds: Trainings at each number, with the seeds 0, 1, and so on.
-        cache: Folder of decoded frames.
         bases: Checkpoints that go on learning, each clip once.
         recipe: In place of bases, what is trained from nothing, with the same steps for every number of clips.
         progress: Called with the folder of a checkpoint and how far it has come.
@@ -47,7 +46,7 @@ class Trainings:
     progress: Callable[[Path, Mark], None] = lambda out, mark: None
 
 
-def data_study(asked: Asked, trainings: Trainings) -> Finding:
+def data_study(asked: StudyRequest, trainings: Trainings) -> StudyFinding:
     """Train on more and more clips, ask all networks, and fit value = a + b log10 n."""
     counts = sorted(set(trainings.clips))
     if bool(trainings.bases) == (trainings.recipe is not None):

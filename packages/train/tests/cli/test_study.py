@@ -14,7 +14,7 @@ from worldgauge.core.geometry import Camera
 from worldgauge.core.io import read_json_object
 from worldgauge.core.video import Clip
 from worldgauge.suites.mind.actions import walk_look
-from worldgauge_train.study_run import Asked, denoising_study
+from worldgauge_train.study_run import StudyRequest, denoising_study
 from worldgauge_train.study_scaling import Trainings, data_study, trained_arms
 from worldgauge_train.training.clip import Split, TrainingClip, training_sources
 from worldgauge_train.training.recipe import Recipe
@@ -36,7 +36,7 @@ def few(folder: Path, split: Split) -> Iterator[TrainingClip]:
 def test_more_clips_and_more_steps(clips: Path, tmp_path: Path) -> None:
     recipe = Recipe(denoising_steps=2, **SMALL)  # type: ignore[arg-type]
     settings = {"tests": "mem", "perspectives": "1st", "poses": "exact", "horizon": 8}
-    asked = Asked("mind", clips, tmp_path / "study", settings=settings)
+    asked = StudyRequest("mind", clips, tmp_path / "study", settings=settings)
     trainings = Trainings([("few", tmp_path)], (2, 4), 1, tmp_path / "cache", recipe=recipe)
     found = data_study(asked, trainings)
     assert [point.arm.label for point in found.points] == ["from nothing 2", "from nothing 4"]
@@ -45,7 +45,9 @@ def test_more_clips_and_more_steps(clips: Path, tmp_path: Path) -> None:
     assert (law.counts, law.seeds, law.tasks) == (2, 1, 1)
     base = tmp_path / "study" / "checkpoints" / "from-nothing-2-0"
 
-    steps = denoising_study(Asked("mind", clips, tmp_path / "steps", settings=settings), [f"trained:{base}"], [1, 4])
+    steps = denoising_study(
+        StudyRequest("mind", clips, tmp_path / "steps", settings=settings), [f"trained:{base}"], [1, 4]
+    )
     assert [point.arm.at for point in steps.points] == [1.0, 4.0]
     assert steps.points[0].cells[0].mean is not None
     assert all(point.speed is not None and point.speed.n == 1 for point in steps.points)
@@ -61,7 +63,7 @@ def test_more_clips_and_more_steps(clips: Path, tmp_path: Path) -> None:
 
 
 def test_numbers_of_clips_that_cannot_be_compared(clips: Path, tmp_path: Path) -> None:
-    asked = Asked("mind", clips, tmp_path)
+    asked = StudyRequest("mind", clips, tmp_path)
     sources, cache, recipe = [("few", tmp_path)], tmp_path / "cache", Recipe(**SMALL)  # type: ignore[arg-type]
     for trainings, words in (
         (Trainings(sources, (1, 4), 1, cache), "takes --base, or --recipe"),

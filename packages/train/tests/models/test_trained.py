@@ -19,7 +19,7 @@ from worldgauge.core.errors import NotApplicableError, WorldgaugeError  # noqa: 
 from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.core.model import RolloutRequest  # noqa: E402
 from worldgauge.core.video import Clip, resize  # noqa: E402
-from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
+from worldgauge.models.baselines.tiny import mirror_of, row_width  # noqa: E402
 from worldgauge.suites.mind.actions import walk_look  # noqa: E402
 from worldgauge.tools.check_model import check_model  # noqa: E402
 from worldgauge.worlds.walking.primitives import NAV_STEPS  # noqa: E402
@@ -73,7 +73,7 @@ def frames_of(model: Trained, asked: RolloutRequest) -> np.ndarray:
     return np.concatenate(list(model.rollout(asked)))
 
 
-def test_settings_change_the_frames_and_the_subject(causal: Path) -> None:
+def test_settings_change_the_frames_and_the_model(causal: Path) -> None:
     plain = Trained(str(causal))
     before = frames_of(plain, request())
     assert before.shape == (5, 8, 16, 3)
@@ -115,7 +115,7 @@ def test_settings_that_do_not_go_are_told(causal: Path, settings: dict[str, obje
         Trained(str(causal), **settings)  # type: ignore[arg-type]
 
 
-def test_how_a_network_was_made_makes_no_other_subject(causal: Path, tmp_path: Path) -> None:
+def test_how_a_network_was_made_makes_no_other_model(causal: Path, tmp_path: Path) -> None:
     folder = tmp_path / causal.name
     shutil.copytree(causal, folder)
     config = json.loads((folder / "config.json").read_text())
@@ -175,16 +175,16 @@ def test_it_keeps_what_every_model_must(which: str, request: pytest.FixtureReque
     assert len(asked) > 0.8 * len(report.verdicts)
 
 
-@pytest.mark.parametrize("kind", ["mind", "closedloop", "paths"])
+@pytest.mark.parametrize("kind", ["mind", "worldinworld", "paths"])
 def test_checkpoints_of_every_kind_keep_what_every_model_must(kind: str, tmp_path: Path) -> None:
     """Keys of mind, steps through homes that are seen in panoramas, and paths of a camera; loops are above."""
-    space = {"mind": walk_look(), "closedloop": NAV_STEPS, "paths": CAMERA_MOTION}[kind]
+    space = {"mind": walk_look(), "worldinworld": NAV_STEPS, "paths": CAMERA_MOTION}[kind]
     rng = np.random.default_rng(1)
     rows = rng.random((30, row_width(space)), np.float32)
     clip = CachedClip(
         "walk", "made-up", "here", rng.integers(0, 256, (30, 8, 16, 3), np.uint8), rows, np.zeros((30, 5))
     )
-    of_steps = kind == "closedloop"
+    of_steps = kind == "worldinworld"
     material = Material(
         [clip],
         (space.name,),

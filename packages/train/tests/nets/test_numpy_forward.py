@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from worldgauge.models.references.tiny import guessed_step, moved
+from worldgauge.models.baselines.tiny import guessed_step, moved
 
 torch = pytest.importorskip("torch")
 

@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suites.closedloop.training_data.demonstrations_data import GOALS, REACHED, steps, written
-from suites.closedloop.training_data.test_trajectory import WALK, write
+from support.coverage_data import WALK, write
+from support.demonstrations_data import GOALS, REACHED, steps, written
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Panorama
-from worldgauge.suites.closedloop.training_data.demonstration import read_demonstration
-from worldgauge.suites.closedloop.training_data.demonstrations import DemonstrationOptions, _table_seed
-from worldgauge.suites.closedloop.training_data.trajectory import write_index
+from worldgauge.suites.worldinworld.format.demonstration import read_demonstration
 from worldgauge.worlds.tabletop.contract import SEEDS
 from worldgauge.worlds.tabletop.pose_plans import clip_plan, from_actions
 from worldgauge.worlds.walking.primitives import Primitive
+from worldgauge_train.coverage_trajectory import write_index
+from worldgauge_train.demonstrations import DemonstrationOptions, _table_seed
 from worldgauge_train.sources import FRAMES_A_POSE
 from worldgauge_train.training.clip import read_clips
 

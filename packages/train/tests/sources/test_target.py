@@ -9,17 +9,17 @@ import pytest
 
 from worldgauge.core.actions import camera_path
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.target.collection import TargetCollection, TargetOptions
+from worldgauge.suites.targetbench.collection import TargetCollection, TargetOptions
 from worldgauge_train.training.clip import read_clips
 
 
 def test_scenarios_are_camera_paths_with_a_sentence(scenarios: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="only test parts"):
-        read_clips([("target", scenarios)])
+        read_clips([("targetbench", scenarios)])
     folder = shutil.copytree(scenarios, tmp_path / "train")
     for car in folder.rglob("*_world.json"):
         car.write_text(json.dumps({**json.loads(car.read_text()), "split": "train"}))
-    found = read_clips([("target", folder)]).clips
+    found = read_clips([("targetbench", folder)]).clips
     assert len(found) == 3
     for one in found:
         assert one.text is not None

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from suites.target.target_data import make_target_data, write_video
+from suites.targetbench.target_data import make_target_data, write_video
 from worldgauge.core.errors import UsageError
-from worldgauge.suites.target import format as target
+from worldgauge.suites.targetbench.format.read import discover
 from worldgauge_train.sources import write_manifest
 from worldgauge_train.training.adapt import augmented_frames, plain_frames
 
@@ -29,7 +29,7 @@ class TestFinetuning:
 
     def test_the_manifest_names_what_it_leaves_out(self, tmp_path: Path) -> None:
         root = make_target_data(tmp_path / "data", 3, rate_hz=25.0, size=(32, 18))
-        scenarios = target.discover(root)
+        scenarios = discover(root)
         assert scenarios[1].video is not None
         write_video(scenarios[1].video, [np.zeros((18, 32, 3), np.uint8)] * 130, 25.0)
         augmented = write_manifest(scenarios, tmp_path / "clips.jsonl", "augmented")

@@ -54,7 +54,7 @@ def test_what_is_told_apart_and_what_is_not() -> None:
     assert "nothing below about" in left
     (table,) = found.tables
     assert table.columns == ("mean", "difference from its base")
-    assert [row.kind for row in table.rows] == ["subject", "subject", "subject", "reference"]
+    assert [row.kind for row in table.rows] == ["model", "model", "model", "baseline"]
     assert table.rows[0].cells[1].n == 0
     assert table.rows[1].cells[1].low is not None
 

@@ -8,13 +8,13 @@ from typer.testing import CliRunner
 
 from worldgauge.cli.main import app
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge_train.study_run import Asked, denoising_study, distillation_study, memory_study
+from worldgauge_train.study_run import StudyRequest, denoising_study, distillation_study, memory_study
 
 SETTINGS = {"tests": "mem", "perspectives": "1st", "poses": "exact", "horizon": 8}
 
 
-def asked(clips: Path, out: Path, **more: object) -> Asked:
-    return Asked("mind", clips, out, settings=SETTINGS, **more)  # type: ignore[arg-type]
+def asked(clips: Path, out: Path, **more: object) -> StudyRequest:
+    return StudyRequest("mind", clips, out, settings=SETTINGS, **more)  # type: ignore[arg-type]
 
 
 def test_a_mean_of_more_frames_is_another_picture(clips: Path, tmp_path: Path) -> None:

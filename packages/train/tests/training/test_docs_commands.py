@@ -35,7 +35,7 @@ def test_the_first_commands_of_the_page_run(tmp_path: Path) -> None:
     for line in lines:
         for large, small in SMALLER.items():
             line = line.replace(large, small)
-        line = line.replace("--references", "--no-references")  # a row each, and minutes
+        line = line.replace("--baselines", "--no-baselines")  # a row each, and minutes
         done = command(tmp_path, *shlex.split(f"{line} {FASTER.get(line.split()[0], '')}"))
         assert done.returncode == 0, f"{line}: {done.stderr}"
     assert read_json_object(tmp_path / "checkpoints" / "tiny" / "config.json")["steps_done"] == 2

@@ -11,7 +11,8 @@ from worldgauge_train.training.clip import terms_of_pipeline, terms_of_world
 
 def test_terms_of_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
     held = {
-        name: sources.Source(name, Path(), kind, "z") for name, kind in (("rooms", "replicacad"), ("mine", "folder"))
+        name: sources.ScanFolder(name, Path(), kind, "z")
+        for name, kind in (("rooms", "replicacad"), ("mine", "folder"))
     }
     monkeypatch.setattr("worldgauge_train.training.clip.sources", lambda: held)
     for facts, told in (

@@ -17,7 +17,7 @@ from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.core.io import dumps, read_json_object
 from worldgauge.core.model import RolloutRequest
 from worldgauge.core.video import Clip
-from worldgauge.models.references.tiny import mirror_of, row_width
+from worldgauge.models.baselines.tiny import mirror_of, row_width
 from worldgauge_train.nets.memory import memories
 from worldgauge_train.training import recipes
 from worldgauge_train.training.cache import Windows, cached_clips
@@ -171,9 +171,9 @@ def test_a_folder_without_training_clips_is_told(tmp_path: Path) -> None:
 
 torch = pytest.importorskip("torch")
 
+from support.training_processes import interrupted  # noqa: E402
 from worldgauge_train.models import Trained  # noqa: E402
 from worldgauge_train.training import latents as autoencoder  # noqa: E402
-from worldgauge_train.training import stepping  # noqa: E402
 from worldgauge_train.training.loop import train  # noqa: E402
 
 TOKENS = {"stage": "causal", "architecture": "causal", "width": 16, "depth": 1, "heads": 2, "window": 3}
@@ -204,20 +204,7 @@ def test_an_interruption_changes_no_byte(
         material = replace(material, clips=large, place=tmp_path / "cache")
         (tmp_path / "cache").mkdir()
     whole = train(recipe, material, tmp_path / "whole")
-    step = stepping.Stepping.take
-    left = [7]
-
-    def killed(*given: object) -> bool:
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return step(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(stepping, "SAVE_EVERY_S", -1.0)  # after every step
-    monkeypatch.setattr(stepping.Stepping, "take", killed)
-    with pytest.raises(KeyboardInterrupt):
-        train(recipe, material, tmp_path / "again")
-    monkeypatch.setattr(stepping.Stepping, "take", step)
+    interrupted(7, lambda: train(recipe, material, tmp_path / "again"))
     again = train(recipe, material, tmp_path / "again")
     assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 
@@ -257,7 +244,7 @@ def test_keys_are_learned(material: Material, tmp_path: Path) -> None:
     model = Trained(str(train(recipe, material, tmp_path)))
     truth = clip(7)
     frames = np.stack(list(truth.frames.resized(16, 8)))
-    from worldgauge.models.references.tiny import action_rows
+    from worldgauge.models.baselines.tiny import action_rows
 
     errors = []
     for sign in (1.0, -1.0):

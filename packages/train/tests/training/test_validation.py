@@ -6,13 +6,13 @@ import pytest
 from worldgauge.core.actions import CAMERA_MOTION, HAND_POSES, LOOP_WALK, Actions
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
-from worldgauge.models.references.tiny import Told, action_rows
-from worldgauge.suites.closedloop.models import mirrored
+from worldgauge.models.baselines.tiny import Told, action_rows
 from worldgauge.suites.mind.actions import walk_look
+from worldgauge.suites.worldinworld.models import mirrored
 from worldgauge.worlds.tabletop.pose_plans import as_actions, from_actions
 from worldgauge.worlds.walking.primitives import NAV_STEPS
 from worldgauge_train.training.cache import CachedClip
-from worldgauge_train.training.validation import COLUMNS, Asked, Validation, opposite_of, psnr, sideways_px
+from worldgauge_train.training.validation import COLUMNS, RolloutInput, Validation, opposite_of, psnr, sideways_px
 
 CAMERA = Camera.from_horizontal_fov(64, 36, 90)
 
@@ -40,7 +40,7 @@ def test_the_truth_is_perfect_and_a_frozen_picture_is_not() -> None:
     assert found["psnr_144"] == pytest.approx(-20 * np.log10(0.1 / 255))
     assert drawn[0].shape == (144, 36, 64, 3)
 
-    def freeze(asked: list[Asked]) -> list[np.ndarray]:
+    def freeze(asked: list[RolloutInput]) -> list[np.ndarray]:
         return [np.repeat(one.past[-1:], len(one.rows), 0) for one in asked]
 
     found, _ = validation.measure(freeze)

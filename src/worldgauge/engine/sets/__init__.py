@@ -7,7 +7,7 @@ run is of a set when all its tasks are tasks of the set with the same fingerprin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import Any
 
 from worldgauge.core.errors import UnknownNameError
 from worldgauge.core.io import read_json_object
+from worldgauge.core.registry import current_suite, first_suite_name
+from worldgauge.engine.collection import MANIFEST
 from worldgauge.engine.suite.contract import Task
 
 PREFIX = "worldgauge-"
@@ -34,8 +36,15 @@ class SetPart:
         options: Options of the collection, without those at their defaults.
         files: SHA-256 of each file by its path in the folder. Empty where the part is not frozen.
         tasks: First digits of the fingerprint of each task with the suite's default settings, by id.
-        minutes: About how much processor time it takes to make, on one core of a machine of 2026. None where nobody
-            measured it.
+        minutes: About how much CPU time it takes to make, on one core of a machine of 2026. None if not measured.
+        tasks_count: Number of tasks.
+        clusters: Number of clusters.
+        frames: Frames that one model generates for all tasks with the suite's default settings.
+        megabytes: Size on disk.
+        task_s: CPU seconds per task of one model with the suite's default settings, beside the model's own.
+        baselines: Baselines whose scores ship with worldgauge.
+        baselines_sha256: SHA-256 of the file of these scores.
+        baselines_file: That file. None if none ships.
     """
 
     suite: str
@@ -43,11 +52,24 @@ class SetPart:
     files: Mapping[str, str] = field(default_factory=dict)
     tasks: Mapping[str, str] = field(default_factory=dict)
     minutes: float | None = None
+    tasks_count: int = 0
+    clusters: int = 0
+    frames: int = 0
+    megabytes: float = 0.0
+    task_s: float = 0.0
+    baselines: Sequence[str] = ()
+    baselines_sha256: str = ""
+    baselines_file: Path | None = None
 
     @property
     def is_frozen(self) -> bool:
         """Whether its digests are known."""
         return bool(self.files)
+
+    def folder(self, root: Path) -> Path:
+        """Its folder in a set. One that was made before the suite was renamed keeps the old name."""
+        new, old = root / self.suite, root / first_suite_name(self.suite)
+        return old if old.exists() and not new.exists() else new
 
 
 @dataclass(frozen=True)
@@ -76,6 +98,7 @@ class NamedSet:
 
     def part(self, suite: str) -> SetPart:
         """The part of one suite."""
+        suite = current_suite(suite)
         found = {part.suite: part for part in self.parts}
         if suite not in found:
             raise UnknownNameError(f"part of {self.name}", suite, found)
@@ -86,7 +109,7 @@ class NamedSet:
 def named_sets() -> Mapping[str, NamedSet]:
     """All sets by name, the smallest first."""
     found = [read_set(path.parent) for path in Path(__file__).parent.glob(f"*/{DEFINITION}")]
-    return {one.name: one for one in sorted(found, key=lambda one: sum(len(part.files) for part in one.parts))}
+    return {one.name: one for one in sorted(found, key=lambda one: sum(part.megabytes for part in one.parts))}
 
 
 def read_set(folder: Path) -> NamedSet:
@@ -96,9 +119,9 @@ def read_set(folder: Path) -> NamedSet:
     for suite, part in content["suites"].items():
         digests = folder / f"{suite}.json"
         frozen = read_json_object(digests) if digests.exists() else {}
-        parts.append(
-            SetPart(suite, part["options"], frozen.get("files", {}), frozen.get("tasks", {}), part.get("minutes"))
-        )
+        if part.get("baselines"):
+            part["baselines_file"] = folder / f"{suite}.scores.xz"
+        parts.append(SetPart(suite, files=frozen.get("files", {}), tasks=frozen.get("tasks", {}), **part))
     return NamedSet(content["name"], content["version"], content["title"], tuple(parts), content.get("made_with", {}))
 
 
@@ -107,23 +130,41 @@ def open_set(name: str) -> NamedSet:
     known = named_sets()
     whole = name if name in known else PREFIX + name
     if whole not in known:
-        raise UnknownNameError("named set", name, (one.removeprefix(PREFIX) for one in known))
+        raise UnknownNameError("benchmark set", name.removeprefix(PREFIX), (one.removeprefix(PREFIX) for one in known))
     return known[whole]
 
 
-def membership(suite: str, tasks: Iterable[Task], sets: Iterable[NamedSet] | None = None) -> dict[str, Any] | None:
+def membership(
+    suite: str, tasks: Iterable[Task], sets: Iterable[NamedSet] | None = None, data: Path | None = None
+) -> dict[str, Any] | None:
     """The set that the tasks of a run are of; None if one is of no set, or of another set than the rest.
 
-    Returns "name", "version", "tasks" (of the run) and "of" (of the set).
+    Data that were made with the options of a part without digests are of it, too, but not frozen.
+
+    Returns "name", "version", "tasks" (of the run) and "of" (of the set; None if that is not frozen).
     """
     asked = {task.id: digits_of(task.fingerprint) for task in tasks}
     if not asked:
         return None
+    made = _options_of(data)
     for one in named_sets().values() if sets is None else sets:
-        known = next((part.tasks for part in one.parts if part.suite == suite), {})
+        part = next((part for part in one.parts if part.suite == suite), None)
+        if part is None:
+            continue
+        if not part.is_frozen and made and all(made.get(name) == value for name, value in part.options.items()):
+            return {"name": one.name, "version": one.version, "tasks": len(asked), "of": None}
+        known = part.tasks
         if all(known.get(task) == digits for task, digits in asked.items()):
             return {"name": one.name, "version": one.version, "tasks": len(asked), "of": len(known)}
     return None
+
+
+def _options_of(data: Path | None) -> Mapping[str, Any]:
+    """Options that a data set was collected with, by its manifest."""
+    if data is None or not (data / MANIFEST).is_file():
+        return {}
+    settings = read_json_object(data / MANIFEST).get("settings")
+    return settings if isinstance(settings, dict) else {}
 
 
 def known_tasks(suite: str, told: Any) -> Mapping[str, str] | None:
@@ -142,7 +183,12 @@ def digits_of(fingerprint: str) -> str:
 
 
 def data_notes(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The line below a table that says of which set its runs are; none where no run is of one."""
+    """The lines below a table that say of which set its runs are, and which scores were not computed here."""
+    shipped = ", ".join(label for label, facts in runs.items() if facts.get("shipped"))
+    return [*_set_notes(runs), *([f"Scores that ship with worldgauge: {shipped}."] if shipped else [])]
+
+
+def _set_notes(runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
     told: dict[str, list[str]] = {}
     for label, facts in runs.items():
         told.setdefault(_words(facts.get("set")), []).append(label)
@@ -169,9 +215,15 @@ def _words(held: Any) -> str:
         return _NO_SET
     name = f"{held.get('name')}, version {held.get('version')}"
     part = _part_of(held)
-    return f"{name}, {part}" if held.get("tasks") == held.get("of") else f"{name}, a part of it: {part}"
+    return (
+        f"{name}, {part}"
+        if held.get("of") is None or held.get("tasks") == held.get("of")
+        else f"{name}, a part of it: {part}"
+    )
 
 
 def _part_of(held: Mapping[str, Any]) -> str:
     tasks, of = held.get("tasks"), held.get("of")
+    if of is None:
+        return f"not frozen: {tasks} tasks"
     return f"all {of} tasks" if tasks == of else f"{tasks} of {of} tasks"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -29,7 +29,14 @@ from worldgauge.engine.suite.contract import (
     TaskDetails,
     TaskView,
 )
-from worldgauge.engine.suite.rollout import BridgeSettings, fit_context, fit_truth, open_rollout, run_rollout
+from worldgauge.engine.suite.rollout import (
+    BridgeSettings,
+    caption_for,
+    fit_context,
+    fit_truth,
+    open_rollout,
+    run_rollout,
+)
 from worldgauge.engine.suite.scores import (
     DIGEST,
     SETTING,
@@ -42,10 +49,9 @@ from worldgauge.engine.suite.scores import (
 from worldgauge.engine.suite.settings import SERVED, digests_of_served
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.metrics._registry import metrics
-from worldgauge.worlds import caption_of
 
-SubjectKind = Literal["model", "agent"]
-"""Kind of subject: a world model, or an agent that answers (`core.agent.Agent`)."""
+AnswererKind = Literal["model", "agent"]
+"""Kind of model: a world model, or an agent that answers (`core.agent.Agent`)."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +73,24 @@ class Suite:
     Attributes:
         name: Registered name of the suite, used by run folders and workers.
         version: Version of the suite; part of every task's identity.
-        Settings: A dataclass of `engine.options.option` fields, which `--set` changes.
+        Settings: A dataclass of `engine.options.option` fields, which `--set` changes. Its class method `of`, if any,
+            makes it of plain values.
         titles: Title of the table of each metric, headline first, for the default `summarize`.
-        subject_kind: Kind of subject, "model" or "agent".
-        references: Registered subjects whose scores are known, best first.
-        default_references: References that the command line runs unless they are switched off.
-        reference_settings: Settings of some references, such as {"drift": "step_m=0.003"}.
-        floor_references: References that cannot do what `claim` says. A subject keeps the claim when it beats them all.
-        claim: What a good subject does, as a verb in the third person ("redraws the place it has seen").
-        claims_memory: Whether `claim` is about what was shown. A report then makes it only beside the reference
-            `hedge`, and of a model that is better than itself shown less.
+        answerer_kind: Kind of model, "model" or "agent".
+        baselines: Registered models whose scores are known, best first.
+        default_baselines: Baselines that the command line runs unless they are switched off.
+        baseline_settings: Settings of some baselines, such as {"drift": "step_m=0.003"}.
+        floor_baselines: Baselines that cannot do what `claim` says. A model keeps the claim when it beats them all.
+        claim: What a good model does, as a verb in the third person ("redraws the place it has seen").
+        claims: What a good model does per kind of task, by the value of "task" in a task's group; in place of `claim`.
+        group_claims: What a good model of a group (`TableRow.group`) does, in place of `claim`.
+        claims_memory: Whether `claim` is about what was shown. Models then also run the decoy test
+            (`engine.suite.decoy`), and a report makes the claim by its result.
+        memory_metrics: Names in a sentence of metrics in which a model without memory gains nothing, by metric. A claim
+            of memory needs one of them.
+        paper_settings: By setting, the value in the paper's protocol and one sentence why the default is another one.
         vocabulary: Words of a report that the suite replaces (`report.wording.Vocabulary`).
-        takes_videos: Whether finished videos can be scored: no question depends on the answer before.
-        balanced_by: Key of the tasks' groups whose values have equal weight in the headline, whatever their numbers.
+        scores_pictures: Whether scores depend on which part of the recorded picture a model shows.
         scoring_settings: Settings that only `score` reads. When one changes, old records get new scores.
         choosing_settings: Settings that only select tasks. No task depends on them.
         own_metrics: Metrics of the user's own, as they were named; scored and shown with the suite's.
@@ -90,15 +101,18 @@ class Suite:
     version: ClassVar[int] = 1
     Settings: ClassVar[type] = NoSettings
     titles: ClassVar[Mapping[str, str]] = {}
-    subject_kind: ClassVar[SubjectKind] = "model"
-    references: ClassVar[tuple[str, ...]] = ()
-    default_references: ClassVar[tuple[str, ...]] = ()
-    reference_settings: ClassVar[Mapping[str, str]] = {}
-    floor_references: ClassVar[tuple[str, ...]] = ()
+    answerer_kind: ClassVar[AnswererKind] = "model"
+    baselines: ClassVar[tuple[str, ...]] = ()
+    default_baselines: ClassVar[tuple[str, ...]] = ()
+    baseline_settings: ClassVar[Mapping[str, str]] = {}
+    floor_baselines: ClassVar[tuple[str, ...]] = ()
     claim: ClassVar[str] = ""
+    claims: ClassVar[Mapping[str, str]] = {}
+    group_claims: ClassVar[Mapping[str, str]] = {}
+    paper_settings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     claims_memory: ClassVar[bool] = False
-    takes_videos: ClassVar[bool] = True
-    balanced_by: ClassVar[str] = ""
+    memory_metrics: ClassVar[Mapping[str, str]] = {}
+    scores_pictures: ClassVar[bool] = False
     own_metrics: tuple[str, ...] = ()
     _own_digest: str | None = None
     _served: Mapping[str, str] = MappingProxyType({})
@@ -114,6 +128,21 @@ class Suite:
     # settings and words
 
     @classmethod
+    def baseline_addresses(cls, *, every: bool = False, floors: bool = True) -> dict[str, str]:
+        """Baselines that run beside models: name by address, with `baseline_settings`.
+
+        Args:
+            every: Whether to list all baselines. Default: `default_baselines` and floors.
+            floors: Whether to list the floors.
+
+        Returns:
+            The baselines, without repetitions.
+        """
+        names = cls.baselines if every else (*cls.default_baselines, *(cls.floor_baselines if floors else ()))
+        settings = cls.baseline_settings
+        return {f"{name}?{settings[name]}" if name in settings else name: name for name in names}
+
+    @classmethod
     def read_settings(cls, given: Mapping[str, Any]) -> Any:
         """Make the settings from plain values.
 
@@ -127,13 +156,24 @@ class Suite:
             UnknownNameError: For an unknown setting.
             UsageError: For a value that is not allowed; the message names the setting.
         """
-        return options_of(cls.Settings, cls.name, given)
+        made = getattr(cls.Settings, "of", None)
+        return options_of(cls.Settings, cls.name, given) if made is None else made(given)
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """All settings in force, plain JSON values; part of a task's identity."""
         own = {SETTING: list(self.own_metrics), DIGEST: self._own_digest} if self.own_metrics else {}
         return {**asdict(self.options), **own, **({SERVED: dict(self._served)} if self._served else {})}
+
+    @property
+    def departures(self) -> list[str]:
+        """One line per default in force that is not the paper's, with the reason and the paper's setting."""
+        defaults = {field.name: field.default for field in fields(self.Settings)}
+        return [
+            f"Not the paper's protocol: {reason} For the paper's: --set {name}={value}."
+            for name, (value, reason) in self.paper_settings.items()
+            if self.settings[name] == defaults[name] != value
+        ]
 
     @property
     def scoring_settings(self) -> frozenset[str]:
@@ -227,63 +267,39 @@ class Suite:
         """
         return task
 
-    def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
-        """Make what all workers need. Called once in the leading process before any of `tasks` is performed.
-
-        Args:
-            tasks: The tasks that will be performed.
-            tell: Called with what is being done, the amount done and the total.
-        """
-
-    def close(self) -> None:
-        """Give up what `prepare` has opened. Called once in the leading process when a run ends, however it does."""
-
-    def acted_by(self, label: str) -> str | None:
-        """Label of a subject's row where a person acts with it, as the settings say; None where nobody does.
-
-        A person sits before one machine and answers one task at a time, so `perform` is then called in the leading
-        process. The row stands among the references: it says how a person does, not what a model is worth.
-
-        Args:
-            label: Label of the subject.
-
-        Returns:
-            The label, or None. By default nobody acts.
-        """
-        return None
-
-    def perform(self, task: Task, subject: Any, task_context: TaskContext) -> Record:
-        """Ask the subject and keep its answer. The subject runs nowhere else.
+    def perform(self, task: Task, model: Any, task_context: TaskContext) -> Record:
+        """Ask the model and keep its answer. The model runs nowhere else.
 
         By default a world model gets the frames before the first hidden one and continues from there.
 
         Args:
             task: The task.
-            subject: The model or agent.
+            model: The model or agent.
             task_context: Folder, seed and progress of the task.
 
         Returns:
             The record of the task.
 
         Raises:
-            SubjectError: When the subject breaks its contract.
+            ModelError: When the model breaks its contract.
         """
         episode, start = self.episode(task)
-        spec, future = subject.spec, episode.actions[start - 1 :]
+        spec, future = model.spec, episode.actions[start - 1 :]
+        context = fit_context(episode.context(0, start), spec, None, episode.world)
         request = RolloutRequest(
-            fit_context(episode.context(0, start), spec, None, episode.world),
+            context,
             horizon=len(episode) - start,
             seed=task_context.seed,
             actions=future,
             poses=episode.poses[start:],
             text=describe(future),
-            caption=episode.facts.get("caption") or caption_of(episode.world),
+            caption=caption_for(episode, context, start),
             world=episode.world if "world" in spec.inputs else None,
             truth=fit_truth(episode.clip[start:], spec) if "truth" in spec.inputs else None,
             task=task.id,
         )
         drawn = self.options.drawn if isinstance(self.options, BridgeSettings) else "nearest"
-        answer = run_rollout(subject, request, episode.clip.fps, task_context, drawn=drawn)
+        answer = run_rollout(model, request, episode.clip.fps, task_context, drawn=drawn)
         facts = {"caption": request.caption, **answer.facts}
         return Record(task, spec.name, task_context.directory, facts, answer.rollout)
 
@@ -300,6 +316,29 @@ class Suite:
         episode, start = self.episode(record.task)
         rollout = open_rollout(record)
         return self.compare(record, episode, episode.clip[start:].resized(rollout.width, rollout.height), rollout)
+
+    def decoy_kind(self, task: Task) -> Hashable | None:
+        """What a recording shares with a task whose decoy it can be: the kind of path, and the look of the place.
+
+        Args:
+            task: The task.
+
+        Returns:
+            The kind. None for a task that is not about memory.
+        """
+        return tuple((key, value) for key, value in task.group.items() if key != "location")
+
+    def memory_scores(self, record: Record, task_context: TaskContext) -> list[Score]:
+        """Scores of a record in an arm of the decoy test, with those of `memory_metrics`. By default all of `score`.
+
+        Args:
+            record: The record.
+            task_context: Folder, seed and progress of the task.
+
+        Returns:
+            The scores.
+        """
+        return self.score(record, task_context)
 
     def compare(self, record: Record, episode: Episode, truth: Clip, rollout: Clip) -> list[Score]:
         """Compare a rollout with the hidden frames.
@@ -368,12 +407,12 @@ class Suite:
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """Tables over subjects, headline first. By default one per entry of `titles`, with one row per subject.
+        """Tables over models, headline first. By default one per entry of `titles`, with one row per model.
 
         Args:
-            scores: Scores by subject.
-            kinds: "subject" or "reference", by subject.
-            failed: Tasks without scores, by subject.
+            scores: Scores by model.
+            kinds: "model" or "baseline", by model.
+            failed: Tasks without scores, by model.
 
         Returns:
             The tables.
@@ -385,7 +424,7 @@ class Suite:
                 TableRow(
                     label,
                     (score_cell([one for one in own if one.metric == metric], facts["bounds"]),),
-                    "reference" if kinds[label] == "reference" else "subject",
+                    "baseline" if kinds[label] == "baseline" else "model",
                 )
                 for label, own in scores.items()
             ]
@@ -402,9 +441,9 @@ class Suite:
         """The tables of `summarize`, then one for each of the user's own metrics.
 
         Args:
-            scores: Scores by subject.
-            kinds: "subject" or "reference", by subject.
-            failed: Tasks without scores, by subject.
+            scores: Scores by model.
+            kinds: "model" or "baseline", by model.
+            failed: Tasks without scores, by model.
 
         Returns:
             The tables.
@@ -419,7 +458,7 @@ class Suite:
             full: Whether to show more: more tasks, and all that is worth comparing.
 
         Returns:
-            The data set and its subjects, or None where the suite is not shown.
+            The data set and its models, or None where the suite is not shown.
         """
         return None
 
@@ -464,88 +503,14 @@ class Suite:
 
         Args:
             task: The task.
-            scores: Scores of each subject on the task.
+            scores: Scores of each model on the task.
 
         Returns:
             The details, or None where there are none.
         """
         return None
 
-    def film(self, record: Record) -> Clip:
-        """What a report shows of a record instead of its rollout.
-
-        For records that hold more than frames to compare, such as an episode of an agent. The film is shown without the
-        truth, at its full length. See `shows_films`.
-
-        Args:
-            record: The record.
-
-        Returns:
-            The film.
-
-        Raises:
-            DataError: When the files of the record are gone.
-        """
-        raise DataError(f"{record.task.id}: suite '{self.name}' shows rollouts")
-
-    def episode_films(self, record: Record) -> EpisodeFilms | None:
-        """What was seen and imagined in a record whose `film` shows both and more.
-
-        Args:
-            record: The record.
-
-        Returns:
-            The films, or None where records hold none.
-
-        Raises:
-            DataError: When the files of the record are gone.
-        """
-        return None
-
-    def answer_card(
-        self, task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]]
-    ) -> AnswerCard:
-        """What a report shows of a task that is answered in words. Called only where `shows_answers` is true.
-
-        Args:
-            task: The task.
-            records: Records by subject, where there are any.
-            scores: Scores by subject, where there are any.
-
-        Returns:
-            The card.
-
-        Raises:
-            DataError: When the data are gone.
-        """
-        raise DataError(f"{task.id}: suite '{self.name}' shows no answers")
-
-    @property
-    def shows_answers(self) -> bool:
-        """Whether reports show `answer_card` instead of films."""
-        return type(self).answer_card is not Suite.answer_card
-
-    @property
-    def shows_films(self) -> bool:
-        """Whether reports show `film` instead of rollouts."""
-        return type(self).film is not Suite.film
-
-    # import and export of results
-
-    def vote_table(self, votes: Path, runs: Sequence[Path]) -> Table:
-        """The table of votes that were held on runs of this suite, for `report --votes`.
-
-        Args:
-            votes: File of the votes.
-            runs: Folders of the runs.
-
-        Returns:
-            The table.
-
-        Raises:
-            UsageError: Where the suite holds no votes.
-        """
-        raise UsageError(f"suite '{self.name}' holds no votes; leave out --votes")
+    # import of results
 
     def submissions(self, folder: Path) -> Mapping[str, Mapping[str, Any]]:
         """Settings of the model `videos` for each model in a folder of finished videos.
@@ -566,6 +531,116 @@ class Suite:
         inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
         return {one.name: {"root": str(one)} for one in inside}
 
+
+class ActedSuite(Suite):
+    """A suite whose tasks are acted out step by step, by an agent or a person: reports show a film of the episode.
+
+    What it asks depends on the answers before, so no finished videos can be scored.
+    """
+
+    def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
+        """Make what all workers need. Called once in the leading process before any of `tasks` is performed.
+
+        Args:
+            tasks: The tasks that will be performed.
+            tell: Called with what is being done, the amount done and the total.
+        """
+
+    def close(self) -> None:
+        """Give up what `prepare` has opened. Called once in the leading process when a run ends, however it does."""
+
+    def acted_by(self, label: str) -> str | None:
+        """Label of a model's row where a person acts with it, as the settings say; None where nobody does.
+
+        A person sits before one machine and answers one task at a time, so `perform` is then called in the leading
+        process. The row stands among the baselines: it says how a person does, not what a model is worth.
+
+        Args:
+            label: Label of the model.
+
+        Returns:
+            The label, or None. By default nobody acts.
+        """
+        return None
+
+    def film(self, record: Record) -> Clip:
+        """What a report shows of a record instead of its rollout.
+
+        For records that hold more than frames to compare, such as an episode of an agent. The film is shown without the
+        truth, at its full length.
+
+        Args:
+            record: The record.
+
+        Returns:
+            The film.
+
+        Raises:
+            DataError: When the files of the record are gone.
+        """
+        raise NotImplementedError
+
+    def episode_films(self, record: Record) -> EpisodeFilms | None:
+        """What was seen and imagined in a record whose `film` shows both and more.
+
+        Args:
+            record: The record.
+
+        Returns:
+            The films, or None where records hold none.
+
+        Raises:
+            DataError: When the files of the record are gone.
+        """
+        return None
+
+
+class AnsweredSuite(Suite):
+    """A suite whose tasks are answered in words: reports show cards, and people can vote on answers.
+
+    Attributes:
+        balanced_by: Key of the tasks' groups whose values have equal weight in the headline, whatever their numbers.
+    """
+
+    balanced_by: ClassVar[str] = ""
+
+    def answer_card(
+        self, task: Task, records: Mapping[str, Record], scores: Mapping[str, Sequence[Score]]
+    ) -> AnswerCard:
+        """What a report shows of a task, in place of videos.
+
+        Args:
+            task: The task.
+            records: Records by model, where there are any.
+            scores: Scores by model, where there are any.
+
+        Returns:
+            The card.
+
+        Raises:
+            DataError: When the data are gone.
+        """
+        raise NotImplementedError
+
+    def vote_table(self, votes: Path, runs: Sequence[Path]) -> Table:
+        """The table of votes that were held on runs of this suite, for `report --votes`.
+
+        Args:
+            votes: File of the votes.
+            runs: Folders of the runs.
+
+        Returns:
+            The table.
+
+        Raises:
+            UsageError: For votes that are of other runs.
+        """
+        raise NotImplementedError
+
+
+class SubmittedSuite(Suite):
+    """A suite with a result file of its own, and with scores of videos that need no question in the data."""
+
     def submission_settings(self, folder: Path, data: Path) -> Mapping[str, Any]:
         """Settings that a folder of finished videos adds to those of the user.
 
@@ -585,20 +660,19 @@ class Suite:
         return {}
 
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
-        """Write the scores of one subject as the benchmark's own result file.
+        """Write the scores of one model as the benchmark's own result file.
 
         Args:
-            scores: All scores of the subject.
+            scores: All scores of the model.
             failed: Its tasks without scores.
             path: File to write.
-
-        Raises:
-            UsageError: Where the suite has no result format.
         """
-        raise UsageError(
-            f"suite '{self.name}' has no result format of its own; export its scores with --to csv, parquet, "
-            "eee, hf or inspect"
-        )
+        raise NotImplementedError
+
+
+def acted_by(suite: Suite, label: str) -> str | None:
+    """Label of a model's row where a person acts with it; None where nobody does."""
+    return suite.acted_by(label) if isinstance(suite, ActedSuite) else None
 
 
 suites: Registry[type[Suite]] = Registry("suite", group="worldgauge.suites", in_suites="suite")

@@ -18,7 +18,7 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Frames, Image
 from worldgauge.core.io import Stamp, dumps, stamp_of
-from worldgauge.core.model import RolloutRequest, WorldModel, checked_batch, checked_rollout
+from worldgauge.core.model import Blinding, RolloutRequest, WorldModel, checked_batch, checked_rollout, holds_videos
 from worldgauge.core.video import Clip
 from worldgauge.worlds.blocks.mesh import Mesh
 from worldgauge_serve import forget_gpu_peak, forget_notes, gpu_peak_bytes, notes
@@ -56,18 +56,18 @@ class Task:
 
 @dataclass(frozen=True)
 class Record:
-    """Everything that one subject did on one task.
+    """Everything that one model did on one task.
 
     Attributes:
         task: The task.
-        subject: Name of the subject.
+        model: Name of the model.
         directory: Folder of the record.
         facts: Plain JSON values.
         rollout: Name of the video in the folder. None where there is none.
     """
 
     task: Task
-    subject: str
+    model: str
     directory: Path
     facts: Mapping[str, Any] = field(default_factory=dict)
     rollout: str | None = None
@@ -150,22 +150,26 @@ class TableRow:
     """One row of a table.
 
     Attributes:
-        label: Name of the subject.
+        label: Name of the model.
         cells: One cell per column.
-        kind: "subject", "reference" or "published", so that a reference is not taken for a competitor.
+        kind: "model", "baseline" or "published", so that a baseline is not taken for a competitor.
         flag: A few words where the values are misleading, such as "does not move". They are shown next to the label,
             and the row cannot be the best one.
+        marks: What a reader must know of a row that may win, a few words each, such as "8 frames/s".
+        group: What sets a model apart, such as "given poses". Only models of one group are ranked together.
     """
 
     label: str
     cells: tuple[Cell, ...]
-    kind: Literal["subject", "reference", "published"] = "subject"
+    kind: Literal["model", "baseline", "published"] = "model"
     flag: str = ""
+    marks: tuple[str, ...] = ()
+    group: str = ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of one metric, with subjects as rows.
+    """A table of one metric, with models as rows.
 
     Attributes:
         metric: Name of the metric.
@@ -205,7 +209,7 @@ class TaskView:
         world: The world. None when it is not known.
         marks: Named places, such as "A", at (x, y) in metres of the world frame.
         camera: Camera that took `truth` at those poses. None where it is not told.
-        shown: What every subject is shown before it answers; the last frame is where the answer begins. None where that
+        shown: What every model is shown before it answers; the last frame is where the answer begins. None where that
             is not told.
     """
 
@@ -223,11 +227,11 @@ class TaskDetails:
     """Details of a task in addition to its films: plans on the map, and how they were found.
 
     Attributes:
-        paths: Paths by name, (n, 2), in metres of the world frame of `TaskView.poses`. A name is the label of a subject
+        paths: Paths by name, (n, 2), in metres of the world frame of `TaskView.poses`. A name is the label of a model
             or another one such as "truth path".
         corridor: Circles in which a good path stays, (m, 3): x, y and radius in metres.
-        stills: Indices of the frames of a rollout that were looked at, by label of the subject.
-        diagnostics: Plain values by column, by label of the subject.
+        stills: Indices of the frames of a rollout that were looked at, by label of the model.
+        diagnostics: Plain values by column, by label of the model.
         caption: The question in words.
     """
 
@@ -279,7 +283,7 @@ class AnswerCard:
     Attributes:
         asked: The question in words.
         shown: Pictures that came with the question, pairs of a caption and (H, W, 3) uint8.
-        plates: Answers by label of the subject. The expected answer comes first under the name "expected", where it can
+        plates: Answers by label of the model. The expected answer comes first under the name "expected", where it can
             be shown.
     """
 
@@ -296,6 +300,9 @@ class TaskContext(Protocol):
         seed: Seed of the task.
         speed: Measures the answers of the model.
         means: What scores are computed with.
+        blinding: Hides the id of the task from the model.
+        is_built_in: Whether the model is a baseline of worldgauge.
+        with_decoy: Gives a request the context of an arm of the decoy test. None outside of the test.
     """
 
     directory: Path
@@ -304,8 +311,13 @@ class TaskContext(Protocol):
     """Of this task, whatever the order of tasks and the number of workers."""
     speed: Stopwatch
     """Through it the model is asked (`write_rollout` does so), so that tables can tell how fast it is."""
+    blinding: Blinding
+    """`speed` applies it to every request; a suite of agents applies it to a problem."""
     means: Means
     """Threads, and a device where one is asked for. No score may depend on it but in its last digits."""
+    is_built_in: bool
+    """Only a built-in baseline reports its own camera path. The path of any other model is decoded or missing."""
+    with_decoy: Callable[[RolloutRequest], RolloutRequest] | None
 
     def progress(self, done: int, total: int) -> None:
         """Report progress, which also keeps the task alive. Call it after every frame or chunk.
@@ -325,29 +337,27 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
 
 @dataclass(frozen=True)
 class DemoSet:
-    """A data set of a suite, and the subjects that are shown on it.
+    """A data set of a suite, and the models that are shown on it.
 
     Attributes:
         place: Place of the suite on the page.
         question: What the suite asks, in one sentence.
         options: Options of the collection of the suite's name.
-        subjects: Models or agents as text, the best first: the order that the headline must show.
+        models: Models or agents as text.
+        stand_in: The one of `models` that takes the part of the user's.
         settings: Settings of the suite.
-        column: Column of the headline table that is shown. Empty for the one that sums it up.
         core_seconds: Processor time that it took when measured. Orders the work and gives the time left.
         megabytes: Disk space that it needs.
-        beside: Models or agents that are shown too, without a place in the order.
     """
 
     place: int
     question: str
     options: Mapping[str, Any]
-    subjects: tuple[str, ...]
+    models: tuple[str, ...]
+    stand_in: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    column: str = ""
     core_seconds: float = 60.0
     megabytes: float = 50.0
-    beside: tuple[str, ...] = ()
 
 
 @runtime_checkable
@@ -363,8 +373,9 @@ class TellsOfAnswer(Protocol):
 class Stopwatch:
     """Measures all answers that a model gives to one task."""
 
-    def __init__(self) -> None:
+    def __init__(self, blinding: Blinding | None = None) -> None:
         self.notes: list[str] = []
+        self.blinding = blinding or Blinding()
         self._questions = self._frames = 0
         self._first_s = self._seconds = 0.0
         self._gpu_peak_bytes: int | None = None
@@ -375,7 +386,11 @@ class Stopwatch:
         Returns:
             The chunks (n, H, W, 3) uint8.
         """
-        return self.timed(model, checked_rollout(model, request))
+        return self.timed(model, checked_rollout(model, self.blinded(model, request)))
+
+    def blinded(self, model: WorldModel, request: RolloutRequest) -> RolloutRequest:
+        """The request without what tells the model which task it is of; finished videos are found by their task."""
+        return request if holds_videos(model) else self.blinding.request(request)
 
     def timed(
         self, model: WorldModel, chunks: Iterable[Any], count: Callable[[Any], int] = len
@@ -413,7 +428,7 @@ class Stopwatch:
         forget_gpu_peak()
         forget_notes()
         asked = time.perf_counter()
-        answers = checked_batch(model, requests)
+        answers = checked_batch(model, [self.blinded(model, request) for request in requests])
         waited_s = time.perf_counter() - asked
         self._add(model, waited_s, waited_s, sum(map(len, answers)))
         return answers
@@ -529,7 +544,8 @@ def cached_by_task(maxsize: int) -> Callable[[Callable[Concatenate[Task, P], T]]
     def decorate(function: Callable[Concatenate[Task, P], T]) -> Callable[Concatenate[Task, P], T]:
         @lru_cache(maxsize=maxsize)
         def held(call: _Call) -> T:
-            return function(call.task, *call.args, **call.kwargs)
+            kwargs, call.kwargs = call.kwargs, {}  # the cache holds the call, and they may be large
+            return function(call.task, *call.args, **kwargs)
 
         @wraps(function)
         def cached(task: Task, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -106,13 +106,13 @@ def time_tables(
 ) -> Iterator[Table]:
     """Tables of metrics over time: means over the tasks that last so long, one column a stretch of `EDGES_S`."""
     rates = {one.task: float(one.facts["fps"]) for own in scores.values() for one in own if _tells_rate(one)}
-    sorted_out = {subject: by_metric(own) for subject, own in scores.items()}
+    sorted_out = {model: by_metric(own) for model, own in scores.items()}
     for metric, title in titles.items():
         found: dict[str, list[tuple[str, Mapping[int, float | None]]]] = {}
         real: dict[str, tuple[str, Mapping[int, float | None]]] = {}
-        for subject, theirs in sorted_out.items():
+        for model, theirs in sorted_out.items():
             mine = [one for one in theirs.get(metric, ()) if one.task in rates]
-            found[subject] = [(cluster_of_score(one), _by_stretch(one.series, rates[one.task])) for one in mine]
+            found[model] = [(cluster_of_score(one), _by_stretch(one.series, rates[one.task])) for one in mine]
             real |= {one.task: (cluster_of_score(one), _recorded(one)) for one in mine if RECORDING in one.facts}
         if real:
             found[RECORDING] = list(real.values())
@@ -123,7 +123,7 @@ def time_tables(
                 here = [(cluster, one[place]) for cluster, one in own if place in one]
                 groups.append(([value for _, value in here], [cluster for cluster, _ in here]))
         note = "Seconds after the last frame that was shown. n counts the tasks that last so long."
-        labels = {label: "reference" if label == RECORDING else kinds[label] for label in found}
+        labels = {label: "baseline" if label == RECORDING else kinds[label] for label in found}
         table = stretch_table(
             metric, f"{title}, over time", EDGES_S, groups, labels, note, suffix="over_time", fewest=2
         )
@@ -144,7 +144,7 @@ def stretch_table(
 ) -> Table | None:
     """Table with a column for each stretch of time that has values; None for fewer columns than `fewest`.
 
-    `groups` holds the values and their clusters, subject by subject as in `kinds`, for each stretch.
+    `groups` holds the values and their clusters, model by model as in `kinds`, for each stretch.
     """
     unit, better, bounds = metric_facts(metric)
     places = range(len(edges_s) - 1)
@@ -155,7 +155,7 @@ def stretch_table(
         return None
     rows = []
     for label, own in found.items():
-        kind: Literal["subject", "reference"] = "reference" if kinds[label] == "reference" else "subject"
+        kind: Literal["model", "baseline"] = "baseline" if kinds[label] == "baseline" else "model"
         rows.append(TableRow(label, tuple(own[place] for place in filled), kind))
     return Table(
         metric=f"{metric}/{suffix}",

@@ -1,4 +1,4 @@
-"""Memory on surfaces that were out of view for a while: scores of one record, and the curve over time away."""
+"""Memory on surfaces that were out of view for a while and not in view at the last: scores, and the curve over time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.episode import Episode
-from worldgauge.core.geometry import Camera
+from worldgauge.core.geometry import Camera, invert
 from worldgauge.core.video import Clip, side_by_side
 from worldgauge.engine.suite.contract import Record, Score, Table, Task, cached_by_task
 from worldgauge.engine.suite.drift import stretch_table
 from worldgauge.engine.suite.scores import cluster_of_score, make_score
-from worldgauge.metrics.reobservation import EDGES_S, AwayBin, ReturnedPixels, SurfaceClock
+from worldgauge.metrics.reobservation import CELL, EDGES_S, AwayBin, ReturnedPixels, SurfaceClock
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
 
@@ -27,11 +27,15 @@ TITLES = {
 }
 WIDTH_PX = 160
 """Width of the views that tell surfaces apart."""
+RECENT_S = 1.0
+"""Seconds at the end of a context whose surfaces do not count."""
 PERIOD_S = 0.25
 """Time from one view to the next."""
 _CURVE = "by_time_away"
+_NEAR_M, _SLANT = 0.05, 0.1
+"""A pixel of a slanted surface covers more of it the farther away it is."""
 _KEPT = 16
-"""Tasks whose times away a process keeps for the next subject."""
+"""Tasks whose times away a process keeps for the next model."""
 
 
 def returned_scores(
@@ -64,6 +68,15 @@ def returned_scores(
         )
 
 
+def returned_frames(episode: Episode, start: int) -> range:
+    """Frames of an episode whose pixels `returned_scores` compares. start: index of the first hidden frame."""
+    return range(start, len(episode), _step(episode.clip.fps))
+
+
+def _step(fps: float) -> int:
+    return max(1, round(fps * PERIOD_S))
+
+
 def curve_table(
     metric: str, title: str, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]
 ) -> Table | None:
@@ -74,7 +87,10 @@ def curve_table(
         curves = [score for score in own if score.metric == metric and _CURVE in score.facts]
         clusters = [cluster_of_score(score) for score in curves]
         groups += [([score.facts[_CURVE][k][name] for score in curves], clusters) for k in range(len(EDGES_S) - 1)]
-    note = "Pixels of surfaces that had been shown, were out of view for that time and are in view again."
+    note = (
+        "Pixels of surfaces that had been shown before the last second, were out of view for that time and are in "
+        "view again."
+    )
     labels = {label: kinds[label] for label in scores}
     return stretch_table(
         metric, f"{title}, by time out of view", EDGES_S, groups, labels, note, suffix="away", fewest=1
@@ -93,7 +109,10 @@ def _plain(one: AwayBin) -> dict[str, Any]:
 def _times_away(
     task: Task, length: int, start: int, crop: tuple[int, ...] | None, *, episode: Episode
 ) -> dict[int, NDArray[np.float16]]:
-    """Seconds away of every pixel, by index in the future; float16, to be small. length: of the episode, in frames."""
+    """Seconds away of every pixel, by index in the future; float16, to be small. length: of the episode, in frames.
+
+    A surface that the last second of the context shows counts as never away: redrawing it takes no memory.
+    """
     assert episode.world is not None
     world, camera = open_world(episode.world), episode.camera
     if crop is not None:
@@ -101,13 +120,36 @@ def _times_away(
         camera = camera.cropped(clip.width, clip.height)
     camera = camera.resized(WIDTH_PX, max(1, round(WIDTH_PX * camera.height / camera.width)))
     fps, clock, found = episode.clip.fps, SurfaceClock(), {}
-    step = max(1, round(fps * PERIOD_S))
-    for index in (*range(start % step, start, step), *range(start, length, step)):
-        shown = index < start
-        away = clock.see(_surfaces(world, episode.poses[index], camera), index / fps, shown=shown)
+    step = _step(fps)
+    recent: list[tuple[NDArray[np.float64], NDArray[np.float32]]] = []
+    for index in (*range((start - 1) % step, start, step), *range(start, length, step)):
+        shown, pose = index < start, episode.poses[index]
+        surfaces = _surfaces(world, pose, camera)
+        away = clock.see(surfaces, index / fps, shown=shown)
         if not shown:
+            for where, seen in recent:
+                away[_shows(where, seen, camera, surfaces)] = 0
             found[index - start] = away.astype(np.float16)
+        elif index >= start - fps * RECENT_S:
+            recent.append((pose, surfaces))
     return found
+
+
+def _shows(
+    pose: NDArray[np.float64], seen: NDArray[np.float32], camera: Camera, surfaces: NDArray[np.float32]
+) -> NDArray[np.bool_]:
+    """Which of the hits (H, W, 3) the view from a pose shows, whose own hits are `seen`."""
+    to_camera = invert(pose)
+    places = surfaces @ to_camera[:3, :3].T + to_camera[:3, 3]
+    depth = places[..., 2]
+    ahead = depth > _NEAR_M
+    far = np.where(ahead, depth, 1.0)
+    u = np.floor(camera.fx * places[..., 0] / far + camera.cx)
+    v = np.floor(camera.fy * places[..., 1] / far + camera.cy)
+    inside = ahead & (u >= 0) & (u < camera.width) & (v >= 0) & (v < camera.height)
+    columns, rows = (np.where(inside, at, 0).astype(np.int64) for at in (u, v))
+    apart = np.linalg.norm(seen[rows, columns] - surfaces, axis=-1)
+    return np.asarray(inside & (apart < CELL + _SLANT * far))
 
 
 def _surfaces(world: World, pose: NDArray[np.float64], camera: Camera) -> NDArray[np.float32]:

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.actions import Actions, Motion
-from worldgauge.core.episode import Context, WorldFacts
-from worldgauge.core.errors import DataError, NotApplicableError, ShapeError, SubjectError
+from worldgauge.core.episode import Context, Episode, WorldFacts
+from worldgauge.core.errors import DataError, ModelError, NotApplicableError, ShapeError
 from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.image import Frames, Image
 from worldgauge.core.model import HoldsVideos, ModelSpec, RolloutRequest, TellsPath, WorldModel, check_poses
 from worldgauge.core.video import Clip, Writer, digest_of_video
 from worldgauge.engine.options import option
 from worldgauge.engine.suite.contract import Record, TaskContext
-from worldgauge.worlds import open_world
+from worldgauge.worlds import caption_of, open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
 from worldgauge_serve import next_length, pose_fault
 
@@ -100,7 +100,7 @@ class RateBridge:
         seen, at = request.context, np.arange(self.own_frames + 1, dtype=np.float64) * (self.fps / self.own_fps)
 
         def path(poses: FloatArray | None) -> FloatArray | None:
-            return None if poses is None else poses_between(np.concatenate([seen.poses[-1:], poses]), at[1:])
+            return None if poses is None else poses_between(np.concatenate([seen.path[-1:], poses]), at[1:])
 
         truth = request.truth
         if truth is not None:
@@ -187,7 +187,7 @@ def at_rate(context: Context, fps: float) -> Context:
     rows, depth = _nearest(at, last), context.depth
     return Context(
         context.clip.picked(rows.tolist(), fps),
-        context.poses[rows],
+        context.path[rows],
         shared_out(context.actions, at, fps),
         context.camera,
         None if depth is None else lambda index: depth(int(rows[index])),
@@ -257,7 +257,7 @@ def shared_out(actions: Actions, at: ArrayLike, fps: float) -> Actions:
 
 
 def bridge_notes(bridges: Mapping[str, Sequence[Mapping[str, Any]]], truths: Collection[str] = ()) -> list[str]:
-    """The lines below a table that tell which subjects were asked at another rate."""
+    """The lines below a table that tell which models were asked at another rate."""
     notes = []
     for label, facts in bridges.items():
         for own, fps, drawn in dict.fromkeys((one["own_fps"], one["fps"], one["drawn"]) for one in facts):
@@ -326,7 +326,7 @@ class WrittenRollout:
     """A rollout that was written to a video.
 
     Attributes:
-        poses: Camera-to-world poses of the frames, (n, 4, 4). None where the model gives none.
+        poses: Camera-to-world poses of the frames, (n, 4, 4). None unless a built-in baseline gives them.
         facts: "bridge" where the model was asked at another rate (`RateBridge.facts`), and "frames_made" where it made
             more frames than were asked for.
     """
@@ -358,6 +358,13 @@ def fit_context(
     return context
 
 
+def caption_for(episode: Episode, context: Context, stop: int) -> str | None:
+    """The caption of the first frame of a context whose last frame is frame `stop` - 1 of an episode."""
+    back = (len(context) - 1) * episode.clip.fps / context.clip.fps
+    first = int(_nearest(np.array([stop - 1 - back]), stop - 1)[0])
+    return episode.caption_at(first) or caption_of(episode.world)
+
+
 def fit_truth(clip: Clip, spec: ModelSpec) -> Clip:
     """A recording at the frame size of a model."""
     clip = clip if spec.crop is None else clip.cropped(*spec.crop)
@@ -365,15 +372,15 @@ def fit_truth(clip: Clip, spec: ModelSpec) -> Clip:
 
 
 def run_rollout(
-    subject: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext, *, drawn: Drawn = "nearest"
+    model: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext, *, drawn: Drawn = "nearest"
 ) -> KeptRollout:
-    """Ask a model and store its frames without loss, with the camera poses where the model gives them.
+    """Ask a model and store its frames without loss, with the camera poses where a built-in baseline gives them.
 
     Args:
         fps: Frames per second of the video.
     """
     path = task_context.directory / ROLLOUT
-    written = write_rollout(subject, request, path, fps, task_context, drawn=drawn)
+    written = write_rollout(model, request, path, fps, task_context, drawn=drawn)
     if written.poses is not None:
         rows = json.dumps({"poses": written.poses[:, :3].reshape(-1, 12).tolist()})
         (task_context.directory / POSES).write_text(rows + "\n")
@@ -390,7 +397,7 @@ def run_rollout(
 
 
 def write_rollout(
-    subject: WorldModel,
+    model: WorldModel,
     request: RolloutRequest,
     video: Path,
     fps: float,
@@ -403,7 +410,9 @@ def write_rollout(
     Args:
         fps: Frames per second of the video, and of what is asked.
     """
-    bridge = RateBridge.to(subject.spec, fps, request.horizon, drawn)
+    if task_context.with_decoy is not None:
+        request = task_context.with_decoy(request)
+    bridge = RateBridge.to(model.spec, fps, request.horizon, drawn)
     seen = request.context
     if bridge is not None:
         request = bridge.request(request)
@@ -411,7 +420,7 @@ def write_rollout(
 
     def answer() -> Iterator[Frames]:
         nonlocal done
-        for chunk in task_context.speed.rollout(subject, request):
+        for chunk in task_context.speed.rollout(model, request):
             yield chunk
             done += len(chunk)
             task_context.progress(done, request.horizon)
@@ -419,12 +428,12 @@ def write_rollout(
     with Writer(video, fps=fps, kind="lossless") as out:
         for chunk in answer() if bridge is None else bridge.draw(answer(), seen.clip[-1]):
             out.write(chunk)
-    poses = _camera_path(subject, request)
-    made = frames_made(subject.spec, request.horizon)
+    poses = _camera_path(model, task_context.speed.blinded(model, request)) if task_context.is_built_in else None
+    made = frames_made(model.spec, request.horizon)
     longer = {"frames_made": made} if made > request.horizon else {}
     if bridge is None:
         return WrittenRollout(request.horizon, poses, longer)
-    poses = None if poses is None else bridge.poses(poses, seen.poses[-1])
+    poses = None if poses is None else bridge.poses(poses, seen.path[-1])
     return WrittenRollout(bridge.frames, poses, {"bridge": bridge.facts, **longer})
 
 
@@ -433,23 +442,22 @@ def frames_made(spec: ModelSpec, horizon: int) -> int:
     return (next_length(spec.lengths, 1 + horizon) or 1 + horizon) - 1
 
 
-def _camera_path(subject: WorldModel, request: RolloutRequest) -> FloatArray | None:
-    path = subject.camera_path(request) if isinstance(subject, TellsPath) else None
+def _camera_path(model: WorldModel, request: RolloutRequest) -> FloatArray | None:
+    path = model.camera_path(request) if isinstance(model, TellsPath) else None
     if path is None:
         return None
     poses = np.asarray(path, np.float64)
     if poses.shape != (request.horizon, 4, 4) or not np.isfinite(poses).all():
-        raise SubjectError(
-            f"model '{subject.spec.name}': camera_path gave {poses.shape}; "
-            f"expected ({request.horizon}, 4, 4), all finite"
+        raise ModelError(
+            f"model '{model.spec.name}': camera_path gave {poses.shape}; expected ({request.horizon}, 4, 4), all finite"
         )
     if (fault := pose_fault(poses)) is not None:
-        raise SubjectError(f"model '{subject.spec.name}': camera_path: {fault}")
+        raise ModelError(f"model '{model.spec.name}': camera_path: {fault}")
     return poses
 
 
 def copy_video(
-    subject: HoldsVideos, spec: ModelSpec, task: str, task_context: TaskContext, fps: float, *, fewest: int = 1
+    model: HoldsVideos, spec: ModelSpec, task: str, task_context: TaskContext, fps: float, *, fewest: int = 1
 ) -> KeptRollout:
     """Copy a finished video of a task unchanged, whatever its length, rate and size.
 
@@ -458,10 +466,10 @@ def copy_video(
     Args:
         fps: Frames per second to which a video is resampled, unless the model declares a rate.
     """
-    source = subject.video_of(task)
+    source = model.video_of(task)
     clip = Clip.open(source, spec.fps or (fps if source.is_file() else None))
     if len(clip) < fewest:
-        raise SubjectError(f"{source}: holds {len(clip)} frame; a path needs a video of at least {fewest}")
+        raise ModelError(f"{source}: holds {len(clip)} frame; a path needs a video of at least {fewest}")
     name = f"rollout{source.suffix.lower()}" if clip.states_rate else ROLLOUT
     if clip.states_rate:
         shutil.copyfile(source, task_context.directory / name)
@@ -517,7 +525,7 @@ def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np
 
     def depth(index: int) -> NDArray[np.float32]:
         there = open_world(world)
-        view = there.view(context.poses[index], context.camera)
+        view = there.view(context.path[index], context.camera)
         if not isinstance(there, ThirdPerson):
             return view.depth
         return np.where(figure_mask(view), np.float32(np.nan), view.depth)

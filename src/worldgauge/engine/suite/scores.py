@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -13,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from worldgauge.core.errors import NotApplicableError, UsageError, WorldgaugeError
+from worldgauge.core.intervals import Sample, estimate_all, mean_std, rate_interval
 from worldgauge.core.io import digest_of
-from worldgauge.core.paired import FEWEST_CLUSTERS, minimum_detectable_effect, paired_differences
-from worldgauge.core.statistics import Sample, estimate_all, mean_std, rate_interval
+from worldgauge.core.paired_tests import FEWEST_CLUSTERS, minimum_detectable_effect, paired_differences
 from worldgauge.core.user_modules import import_file, import_module, module_digest
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Score, Table, TableRow, mean_of_known
@@ -103,6 +104,21 @@ def clusters_by_task(scores: Mapping[str, Iterable[Score]]) -> dict[str, str]:
     return {score.task: cluster_of_score(score) for own in scores.values() for score in own}
 
 
+def row_kind(kind: str) -> Literal["model", "baseline"]:
+    """Kind of a table's row, by the kind of what it is of."""
+    return "baseline" if kind == "baseline" else "model"
+
+
+def missing_notes(scores: Iterable[Score]) -> Iterator[str]:
+    """Lines below a table: how many scores are missing, by reason, and how many are infinite."""
+    scores = list(scores)
+    reasons = Counter(score.reason or "" for score in scores if score.value is None)
+    for reason, count in sorted(reasons.items()):
+        yield f"{count} {'score is' if count == 1 else 'scores are'} missing: {reason}."
+    if infinite := sum(score.value is not None and not math.isfinite(score.value) for score in scores):
+        yield f"{infinite} scores are infinite (identical frames) and left out of means."
+
+
 def sort_rows(rows: Sequence[TableRow], better: Better, column: int = -1) -> list[TableRow]:
     """Sort rows by one column, best first. Flagged rows follow the others; rows without a mean come last."""
     sign = 1 if better == "lower" else -1
@@ -122,7 +138,7 @@ def detectable_note(
     bounds: tuple[float, float] = (0.0, math.inf),
 ) -> str:
     """The line below a table that gives the minimum detectable effect of its comparison."""
-    pairs = pairs_with_models([kinds.get(label, "subject") for label in values])
+    pairs = pairs_with_models([kinds.get(label, "model") for label in values])
     smallest = detectable_effect(values, clusters, pairs=pairs, bounds=bounds)
     if smallest is None:
         return (
@@ -138,7 +154,7 @@ def detectable_note(
 def pairs_with_models(kinds: Sequence[str]) -> list[tuple[int, int]]:
     """Places of the pairs of rows that are tested: those with a model; all pairs if all rows are baselines."""
     pairs = list(combinations(range(len(kinds)), 2))
-    return [(a, b) for a, b in pairs if "subject" in (kinds[a], kinds[b])] or pairs
+    return [(a, b) for a, b in pairs if "model" in (kinds[a], kinds[b])] or pairs
 
 
 def detectable_effect(
@@ -194,7 +210,7 @@ def told_scenes(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
             _count(known, name) for name in ("seen", "scenes", "unknown", "unplaced_clips")
         )
         if not scenes:
-            source = facts.get("subject", {}).get("identity", {}).get("source")
+            source = facts.get("model", {}).get("identity", {}).get("source")
             if known is not None or source in _TRAINED:
                 found[label] = "not known whether it was trained on these scenes"
             continue
@@ -220,7 +236,7 @@ def scenes_note(told: Mapping[str, str]) -> str:
 
 
 def speed_table(measured: Mapping[str, Sequence[Mapping[str, Any] | None]], kinds: Mapping[str, str]) -> Table | None:
-    """The table of speeds, one row per subject."""
+    """The table of speeds, one row per model."""
     rows = []
     for label, tasks in measured.items():
         if not any(tasks):
@@ -231,7 +247,7 @@ def speed_table(measured: Mapping[str, Sequence[Mapping[str, Any] | None]], kind
             [one["gpu_peak_bytes"] / 1e9 for one in tasks if one and one["gpu_peak_bytes"] is not None],
         )
         cells = tuple(make_cell(values, (0.0, math.inf), len(tasks)) for values in columns)
-        rows.append(TableRow(label, cells, "reference" if kinds[label] == "reference" else "subject"))
+        rows.append(TableRow(label, cells, row_kind(kinds[label])))
     if not rows:
         return None
     return Table(
@@ -319,8 +335,8 @@ def make_mean_score(
     return make_score(record, metric, value, n=len(known), reason=why, series=series, facts=facts, prefix=prefix)
 
 
-class SubjectScores:
-    """The scores and failed tasks of one subject, for the tables of a suite with several kinds of tasks.
+class ModelScores:
+    """The scores and failed tasks of one model, for the tables of a suite with several kinds of tasks.
 
     The key "task" of a task's group names its kind.
     """
@@ -329,7 +345,7 @@ class SubjectScores:
         self, label: str, kind: str, scores: Sequence[Score], failed: Sequence[Failure], *, headline: str
     ) -> None:
         self.label = label
-        self.kind: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
+        self.kind = row_kind(kind)
         self.failed = failed
         self._headline = headline
         self._by_kind: dict[tuple[str, object], list[Score]] = {}
@@ -422,7 +438,7 @@ def own_tables(texts: Sequence[str], scores: Mapping[str, Sequence[Score]], kind
         if first is None:
             continue
         rows = [
-            TableRow(label, (score_cell(theirs, (-math.inf, math.inf)),), _kind(kinds[label]))
+            TableRow(label, (score_cell(theirs, (-math.inf, math.inf)),), row_kind(kinds[label]))
             for label, theirs in found.items()
             if theirs
         ]
@@ -480,9 +496,7 @@ def _load(text: str) -> tuple[Callable[..., Any], str]:
         module = import_module(place, f"metric '{text}'", "; or name its file: ./file.py:name")
         source = module_digest(module)
     if name not in metrics or metrics.entry(name).origin != module.__name__:
-        raise UsageError(f"metric '{text}': {place} registers no metric '{name}'; decorate it with @metrics.register")
+        raise UsageError(
+            f"metric '{text}': {place} registers no metric '{name}'; decorate it with worldgauge.metrics.metric"
+        )
     return metrics.get(name), source
-
-
-def _kind(kind: str) -> Any:
-    return "reference" if kind == "reference" else "subject"

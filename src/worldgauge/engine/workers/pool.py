@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Protocol
 
-from worldgauge.core.errors import RunError, SubjectError, UsageError
+from worldgauge.core.errors import ModelError, RunError, UsageError
 from worldgauge.engine.workers.worker import LocalWorker
 
 Watch = Callable[[str, int, int], None]
@@ -56,8 +56,8 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Result:
-    """Result of a job: its value, or an error in one line.
+class JobResult:
+    """JobResult of a job: its value, or an error in one line.
 
     Attributes:
         error: The error in one line. None where there is a value.
@@ -80,7 +80,7 @@ class Result:
             return
         named = self.error if model in self.error else f"model '{model}': {self.error}"
         if self.known or self.trace is None:
-            raise SubjectError(named)
+            raise ModelError(named)
         raise RuntimeError(f"{named}\n{self.trace}")
 
 
@@ -142,9 +142,9 @@ class _Attempt:
     alive: float = 0.0
     begun: bool = False
 
-    def result(self, **facts: Any) -> Result:
+    def result(self, **facts: Any) -> JobResult:
         before = tuple(how + where for how, where in self.lost)
-        return Result(self.job.id, **facts, seconds=time.monotonic() - self.taken, lost=before)
+        return JobResult(self.job.id, **facts, seconds=time.monotonic() - self.taken, lost=before)
 
     def hand_over(self) -> None:
         self.taken = self.alive = time.monotonic()
@@ -157,7 +157,7 @@ class _Attempt:
     def overdue_in(self, now: float) -> float:
         return float("inf") if self._limit_s is None else self.alive + self._limit_s - now
 
-    def timed_out(self) -> Result:
+    def timed_out(self) -> JobResult:
         lacking = "progress" if self._limit_s == self.job.deadline_s else "beginning"
         return self.result(error=f"timed out after {self._limit_s:g} s without {lacking}")
 
@@ -195,7 +195,7 @@ class Pool:
         """Cores for each worker, 1 or more."""
         return max(1, self._cores // max(1, min(self._workers, jobs)))
 
-    def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[Result]:
+    def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[JobResult]:
         """Run jobs, and yield the results in the order in which jobs end.
 
         A job is taken only when a worker is free for it. `watch` gets the id, the amount done and the total.
@@ -252,26 +252,23 @@ class Pool:
             message = {"call": attempt.job.call, "args": dict(attempt.job.args)}
             worker.send(json.dumps(message, allow_nan=False).encode("ascii"))
 
-    def _next_results(self, watch: Watch | None) -> list[Result]:
+    def _next_results(self, watch: Watch | None) -> list[JobResult]:
         """Wait for one message, end or missed deadline, and return the results of the jobs that ended with it."""
         try:
-            worker, line, came = self._events.get(timeout=self._patience())
+            # Seconds until the next check is due, even without a message.
+            now = time.monotonic()
+            moments = [attempt.overdue_in(now) for attempt in self._busy.values()]
+            if not self._busy and not self._idle:
+                moments += [began + START_S - now for began in self._starting.values()]
+            first = min(moments, default=float("inf"))
+            worker, line, came = self._events.get(timeout=None if first == float("inf") else max(0.0, first))
         except queue.Empty:
             return self._overdue(time.monotonic())
         result = self._heard(worker, line, came, watch)
         # Judged by the time when the message came, however long its handling took here.
         return ([] if result is None else [result]) + self._overdue(came)
 
-    def _patience(self) -> float | None:
-        """Seconds until the next check is due, even without a message."""
-        now = time.monotonic()
-        moments = [attempt.overdue_in(now) for attempt in self._busy.values()]
-        if not self._busy and not self._idle:
-            moments += [began + START_S - now for began in self._starting.values()]
-        first = min(moments, default=float("inf"))
-        return None if first == float("inf") else max(0.0, first)
-
-    def _heard(self, worker: Worker, line: bytes | None, came: float, watch: Watch | None) -> Result | None:
+    def _heard(self, worker: Worker, line: bytes | None, came: float, watch: Watch | None) -> JobResult | None:
         """Handle one message, or None for the end of a worker. Returns a result if a job ended with it."""
         if worker not in self._place_of:
             return None
@@ -298,7 +295,7 @@ class Pool:
         result = attempt.result(**message)
         return self._again(attempt, result) if result.kind == LOST else result
 
-    def _ended(self, worker: Worker) -> Result | None:
+    def _ended(self, worker: Worker) -> JobResult | None:
         """Handle a worker that ended by itself: its job is lost, or it never started, or it was idle."""
         if worker in self._busy:
             return self._lost(worker)
@@ -314,7 +311,7 @@ class Pool:
                 raise RunError(f"no worker starts, tried {_MAX_FAILED_STARTS} times: {''.join(worker.last_words())}")
         return None
 
-    def _overdue(self, now: float) -> list[Result]:
+    def _overdue(self, now: float) -> list[JobResult]:
         """Results of jobs that missed their deadline by `now`, even while other jobs send messages.
 
         They are not repeated: a job that hung once will probably hang again, and would cost the whole deadline each
@@ -330,13 +327,13 @@ class Pool:
             raise RunError(f"no worker came up within {START_S:g} s; is there room for one where they should run?")
         return results
 
-    def _lost(self, worker: Worker, error: str | None = None) -> Result | None:
+    def _lost(self, worker: Worker, error: str | None = None) -> JobResult | None:
         attempt = self._busy.pop(worker)
         self._release(worker)
         how, where = (error, "") if error else worker.last_words()
         return self._again(attempt, attempt.result(error=how, kind=LOST), where)
 
-    def _again(self, attempt: _Attempt, result: Result, where: str = "") -> Result | None:
+    def _again(self, attempt: _Attempt, result: JobResult, where: str = "") -> JobResult | None:
         """Repeat a lost job, or give up with an error that lists all attempts."""
         attempt.lost.append((str(result.error), where))
         times = len(attempt.lost)

@@ -15,7 +15,7 @@ from worldgauge.core.model import Needs
 from worldgauge.core.user_modules import refuse_while_importing
 from worldgauge.engine.workers.pool import Pool
 from worldgauge.engine.workers.worker import LocalWorker, log_of
-from worldgauge.serving.isolation import check_no_secret
+from worldgauge.serving.isolation import HIDDEN_VARIABLE, check_no_secret
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _ELSEWHERE = "run it on a cluster with --on ray://HOST:PORT"
@@ -105,7 +105,7 @@ def open_site(
     refuse_while_importing()
     check_no_secret(on or "", "--on")
     if on is None or on == "local":
-        yield LocalSite(logs, device)
+        yield LocalSite(logs, device, [*shared, *data])
     elif on == "ray" or (on.startswith("ray://") and len(on) > len("ray://")):
         from worldgauge.engine.workers.ray_workers import open_cluster
 
@@ -118,9 +118,10 @@ def open_site(
 class LocalSite:
     """This machine; see `Site`."""
 
-    def __init__(self, logs: Path | None = None, device: str | None = None) -> None:
+    def __init__(self, logs: Path | None = None, device: str | None = None, hidden: Sequence[Path] = ()) -> None:
         self._logs = logs
         self._device = device
+        self._hidden = {HIDDEN_VARIABLE: os.pathsep.join(str(path.resolve()) for path in hidden)} if hidden else {}
 
     def pool(self, workers: int, needs: Needs = _DEFAULT, who: str = "a worker") -> Pool:
         """See `Site.pool`."""
@@ -133,6 +134,6 @@ class LocalSite:
             environments = in_turn(len(environments), visible_gpus())
 
         def hire(place: int, events: queue.SimpleQueue[Any]) -> LocalWorker:
-            return LocalWorker(events, environment=environments[place], log=log_of(self._logs, place))
+            return LocalWorker(events, environment=environments[place] | self._hidden, log=log_of(self._logs, place))
 
         return Pool(len(environments), hire, cores=cores_here())

@@ -121,20 +121,13 @@ class Decoder(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Every option in force, and everything else that decides the result (library versions, files).
-
-        Plain JSON values. Cached paths and scores are looked up by it.
-        """
+        """All that decides the result: options, library versions, files; plain JSON values, part of cache keys."""
         ...
 
     def decode(self, request: DecodeRequest) -> DecodedPath:
         """Find the camera path of a video. The same request gives the same path.
 
-        Args:
-            request: The video.
-
-        Returns:
-            The path. A video that cannot be decoded gives a status, never an exception.
+        A video that cannot be decoded gives a status, never an exception.
         """
         ...
 
@@ -159,7 +152,7 @@ def open_decoder(text: str, **settings: Any) -> Decoder:
     Raises:
         UnknownNameError: There is no such decoder; the message suggests the nearest.
         UsageError: Settings do not fit.
-        SubjectError: The server cannot be reached.
+        ModelError: The server cannot be reached.
     """
     name, given = _parsed(text)
     made = decoders.get(name)
@@ -171,15 +164,13 @@ def open_decoder(text: str, **settings: Any) -> Decoder:
 
 def settings_taken(text: str) -> tuple[str, ...]:
     """Names of the settings that the decoder `text` takes; it is not made. Raises as `open_decoder`."""
-    return _taken_by(decoders.get(_parsed(text)[0]))
+    return tuple(inspect.signature(decoders.get(_parsed(text)[0])).parameters)
 
 
 def digest_of(text: str) -> str | None:
     """SHA-256, hexadecimal, of what the decoder `text` is: its name, version and settings, versions of libraries too.
-
-    None of a served one, which is not started to ask, and where what it stands on is not installed.
-    Raises as `open_decoder`.
-    """
+    None of a served one, which is not started to ask, and where what it stands on is not installed. Raises as
+    `open_decoder`."""
     if _parsed(text)[0] == _SERVED:
         return None
     with suppress(MissingExtraError):
@@ -200,10 +191,6 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
         raise UsageError(f"decoder '{text}': {error}") from None
 
 
-def _taken_by(made: Callable[..., Decoder]) -> tuple[str, ...]:
-    return tuple(inspect.signature(made).parameters)
-
-
 FORMAT = "worldgauge-path"
 FORMAT_VERSION = 1
 
@@ -212,11 +199,9 @@ _NUMBERS = ("scale", "anchor_estimated", "anchor_real", "focal_px")
 
 
 def decode_cached(decoder: Decoder, request: DecodeRequest, content: str) -> DecodedPath:
-    """What `decoder` makes of `request`, from the cache where it has been made before.
-
-    A path whose diagnostics say "error" is not kept, nor one whose diagnostics are no JSON. Decoders whose attribute
-    `cacheable` is False are always asked.
-    """
+    """What `decoder` makes of `request`, from the cache where it has been made before. A path whose diagnostics say
+    "error" is not kept, nor one whose diagnostics are no JSON. Decoders whose attribute `cacheable` is False are always
+    asked."""
     if not content or not getattr(decoder, "cacheable", True):
         return decoder.decode(request)
     identity = {"decoder": decoder.name, "version": decoder.version, "format": [FORMAT, FORMAT_VERSION]}
@@ -263,7 +248,7 @@ def as_json(path: DecodedPath) -> dict[str, Any]:
         **{name: None if getattr(path, name) is None else getattr(path, name).tolist() for name in _FLOATS},
         "frame_indices": path.frame_indices.tolist(),
         "registered": path.registered.tolist(),
-        **{name: _number(getattr(path, name)) for name in _NUMBERS},
+        **{name: None if (value := getattr(path, name)) is None else float(value) for name in _NUMBERS},
         "diagnostics": dict(path.diagnostics),
     }
 
@@ -312,10 +297,6 @@ def _array(content: Mapping[str, Any], name: str, shape: tuple[int, ...], where:
     if array.shape[1:] != shape or array.ndim != 1 + len(shape) or (value and array.dtype.kind not in kinds):
         raise DataError(f"{where}: field '{name}' is not of shape (n{''.join(f', {side}' for side in shape)})")
     return array.astype(dtype)
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
 
 
 def _path_of_arrays(kept: Mapping[str, NDArray[Any]] | None) -> DecodedPath | None:

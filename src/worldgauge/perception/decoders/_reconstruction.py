@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import MissingExtraError, ShapeError
-from worldgauge.core.geometry import FloatArray, align, invert
+from worldgauge.core.geometry import FloatArray, invert
+from worldgauge.core.umeyama import align
 from worldgauge.perception.decoders._tracks import FirstFrame, place_anchor
-from worldgauge.perception.decoders._views import Placed
+from worldgauge.perception.decoders._views import PlacedView
 from worldgauge.perception.decoders.frames import Gray
 from worldgauge.serving.isolation import without_secrets
 from worldgauge.serving.process import FOLDER_VARIABLE, Tail, how_it_ended
@@ -49,9 +50,7 @@ MATCHING_THREADS = 1
 @dataclass(frozen=True)
 class Model:
     """Cameras that were placed: `poses` maps the position of an image to its camera-to-world pose (4, 4).
-
-    anchor_likeness, anchor_lead: As in `AnchorPlace`; None when the anchor was not placed.
-    """
+    anchor_likeness, anchor_lead: As in `AnchorPlace`; None when the anchor was not placed."""
 
     poses: dict[int, FloatArray]
     focal_px: float
@@ -71,13 +70,9 @@ def pycolmap() -> Any:
     return module
 
 
-class Matched:
-    """Images matched with each other, ready to be mapped.
-
-    Args:
-        images: (H, W) uint8 of one size, in order of time, the anchor first.
-        focal_px: Where the focal length starts from; None when unknown.
-    """
+class MatchDatabase:
+    """Images matched with each other, ready to be mapped. `images`: (H, W) uint8 of one size, in order of time, the
+    anchor first. `focal_px`: Where the focal length starts from; None when unknown."""
 
     def __init__(
         self,
@@ -121,11 +116,9 @@ class Matched:
         return self._with_anchor(_model(largest), largest)
 
     def _with_anchor(self, model: Model, found: Any) -> Model:
-        """The model with its anchor where the first frame looks most like it.
-
-        The pose that mapping gives the anchor is one candidate. Few images share the anchor's matches, so repeated
-        texture misplaces it without an error in pixels.
-        """
+        """The model with its anchor where the first frame looks most like it. The pose that mapping gives the anchor is
+        one candidate. Few images share the anchor's matches, so repeated texture misplaces it without an error in
+        pixels."""
         if self._first is None or 1 not in model.poses:
             return model
         others = {image: pose for image, pose in model.poses.items() if image > 0}
@@ -149,7 +142,7 @@ class Matched:
         if 0 in model.poses:
             mapped = invert(model.poses[0])
             common = np.ones(found.images[1].num_points3D, np.bool_)
-            guesses = [Placed(mapped[:3, :3], mapped[:3, 3], common)]
+            guesses = [PlacedView(mapped[:3, :3], mapped[:3, 3], common)]
         place = place_anchor(first, anchor, guesses)
         if place is None:
             return replace(model, poses=others)
@@ -200,10 +193,8 @@ class Matched:
 
 
 def features(picture: Gray) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """SIFT of the doubled picture: points (n, 4) as x, y, scale, angle, and descriptors (n, 128), root of L1.
-
-    By OpenCV: the same accuracy in the test rooms as PyCOLMAP's own, in a quarter of the time.
-    """
+    """SIFT of the doubled picture: points (n, 4) as x, y, scale, angle, and descriptors (n, 128), root of L1. By
+    OpenCV: the same accuracy in the test rooms as PyCOLMAP's own, in a quarter of the time."""
     import cv2
 
     sift: Any = cv2.SIFT_create(  # type: ignore[attr-defined]
@@ -253,13 +244,7 @@ MAX_DIFFERENCE = 0.03
 
 @dataclass(frozen=True)
 class Election:
-    """The chosen model.
-
-    Attributes:
-        agreed: Another model from another start shows the same path. Its anchor is placed only if both agree on it.
-        difference: Difference to the nearest other model as a share of the extent of the path; None when there is no
-            other.
-    """
+    """The chosen model."""
 
     model: Model
     agreed: bool
@@ -297,11 +282,8 @@ def elect(ballots: Sequence[Callable[[], Model | None]], anchored: bool) -> Elec
 
 
 def difference(a: Model, b: Model, anchored: bool) -> float:
-    """Measure how far the cameras of two models are apart.
-
-    With an anchor, both are moved to their first frame and scaled by their anchors, as the path that would be scored;
-    so a wrong focal length shows as well.
-    """
+    """Measure how far the cameras of two models are apart. With an anchor, both are moved to their first frame and
+    scaled by their anchors, as the path that would be scored; so a wrong focal length shows as well."""
     shared = sorted(a.poses.keys() & b.poses.keys())
     if len(shared) < 3:
         return np.inf
@@ -341,11 +323,8 @@ _BOOT = f"import sys; sys.path[:] = sys.argv[2:]; from {__name__} import answer;
 
 
 class BrokenOffError(Exception):
-    """A reconstruction that did not finish, with the reason in one line.
-
-    Attributes:
-        passing: It may finish another time, since it lacked time or memory.
-    """
+    """A reconstruction that did not finish, with the reason in one line. `passing`: It may finish another time, since
+    it lacked time or memory."""
 
     def __init__(self, reason: str, *, passing: bool) -> None:
         super().__init__(reason)
@@ -361,11 +340,8 @@ def reconstruct(
     max_s: float,
     anchor_xy: FloatArray | None = None,
 ) -> Election | None:
-    """Reconstruct the cameras of images in a child process, of which nothing remains.
-
-    Args:
-        images: (H, W) uint8 of one size, in order of time.
-    """
+    """Reconstruct the cameras of images in a child process, of which nothing remains. `images`: (H, W) uint8 of one
+    size, in order of time."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="worldgauge-sfm-", dir=os.environ.get(FOLDER_VARIABLE)))
     except OSError as error:
@@ -391,7 +367,14 @@ def answer(folder: str) -> None:
     import cv2
 
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
-    _limit()
+    # No memory image of a crash, and a bound on memory: what videos of models make of it is not foreseeable.
+    import resource
+
+    for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, MAX_MEMORY_BYTES)):
+        with suppress(OSError, ValueError):
+            hard = resource.getrlimit(kind)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (most, most))
     with np.load(Path(folder, _REQUEST), allow_pickle=False) as asked:
         request = {name: asked[name] for name in asked.files}
     cv2.setNumThreads(1)  # the same bytes, however busy the machine
@@ -442,7 +425,7 @@ def _elect(request: Mapping[str, Any], folder: Path) -> Election | None:
     seed = int(request["seed"])
     anchored = bool(request["anchored"])
     anchor_xy = request["anchor_xy"] if request["anchor_xy"].size else None
-    matched = Matched(list(request["images"]), focal_px, folder, seed, anchored=anchored, anchor_xy=anchor_xy)
+    matched = MatchDatabase(list(request["images"]), focal_px, folder, seed, anchored=anchored, anchor_xy=anchor_xy)
     # Every other model trusts the given field of view, if there is one.
     ballots = [
         partial(matched.map, seed + start, focal_fixed=focal_px is not None and start % 2 == 1)
@@ -494,14 +477,3 @@ def _end_with_parent(folder: str) -> None:
         os.read(0, 1)
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
-
-
-def _limit() -> None:
-    """No memory image of a crash, and a bound on memory: what videos of models make of it is not foreseeable."""
-    import resource
-
-    for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, MAX_MEMORY_BYTES)):
-        with suppress(OSError, ValueError):
-            hard = resource.getrlimit(kind)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (most, most))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.perception.decoders._views import Placed, place
+from worldgauge.perception.decoders._views import PlacedView, place
 from worldgauge.perception.decoders.frames import Gray
 
 Float32 = NDArray[np.float32]
@@ -28,12 +28,8 @@ _PALE = 100
 
 @dataclass(frozen=True)
 class Tracks:
-    """Where points were seen.
-
-    Attributes:
-        xy: (K, P, 2) float32 pixels in the recorded frames, pixel centres at whole numbers, NaN where unseen.
-        descriptors: (S, 128) float32 SIFT of the first S points, as they look in the first frame.
-    """
+    """Where points were seen. `xy`: (K, P, 2) float32 pixels in the recorded frames, pixel centres at whole numbers,
+    NaN where unseen. `descriptors`: (S, 128) float32 SIFT of the first S points, as they look in the first frame."""
 
     xy: Float32
     descriptors: Float32
@@ -53,11 +49,7 @@ def follow(
     seeds: int = SIFT_SEEDS,
     most: int = MAX_POINTS,
 ) -> Tracks:
-    """Track points through a video.
-
-    Args:
-        frames: (H, W) uint8 each.
-    """
+    """Track points through a video. frames: (H, W) uint8 each."""
     descriptors = np.zeros((0, 128), np.float32)
     rows: list[tuple[NDArray[np.int64], Float32]] = []
     before: Gray | None = None
@@ -69,7 +61,9 @@ def follow(
         elif len(xy):
             after, found = _moved(before, frame, xy)
             again, found_back = _moved(frame, before, after)
-            kept = found & found_back & (np.abs(again - xy).max(1) < _BACK_PX) & _inside(after, frame.shape)
+            height, width = frame.shape[:2]
+            inside = (after >= _BORDER_PX) & (after <= np.array([width - 1 - _BORDER_PX, height - 1 - _BORDER_PX]))
+            kept = found & found_back & (np.abs(again - xy).max(1) < _BACK_PX) & np.asarray(inside.all(1))
             ids, xy = ids[kept], after[kept]
         if number in keyed:
             new = _corners(frame, xy, most - len(xy)) if len(xy) < most else xy[:0]
@@ -86,14 +80,8 @@ def follow(
 
 
 def sift(frame: Gray, most: int) -> tuple[Float32, Float32]:
-    """Detect key points and their root-SIFT descriptors.
-
-    Args:
-        frame: (H, W) uint8.
-
-    Returns:
-        Places (n, 2) in pixels and descriptors (n, 128).
-    """
+    """Detect key points and their root-SIFT descriptors. frame: (H, W) uint8. Returns places (n, 2) in pixels and
+    descriptors (n, 128)."""
     import cv2
 
     finder = cv2.SIFT.create(nfeatures=most, contrastThreshold=0.01)
@@ -146,12 +134,6 @@ def _corners(frame: Gray, taken: Float32, most: int) -> Float32:
     return np.asarray(found, np.float32).reshape(-1, 2)
 
 
-def _inside(xy: Float32, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    height, width = shape[:2]
-    inside = (xy >= _BORDER_PX) & (xy <= np.array([width - 1 - _BORDER_PX, height - 1 - _BORDER_PX]))
-    return np.asarray(inside.all(1))
-
-
 ANCHOR_POINTS = 2500
 _RATIO = 0.85
 _LEAST, _LEAST_SHARE = 8, 0.03
@@ -198,13 +180,11 @@ class AnchorPlace:
     lead: float
 
 
-def place_anchor(first: FirstFrame, anchor: Gray, guesses: Sequence[Placed] = ()) -> AnchorPlace | None:
-    """Find from where the anchor frame was seen.
-
-    Args:
-        anchor: (H, W) uint8.
-    """
-    places, theirs = sift(anchor, ANCHOR_POINTS)
+def place_anchor(
+    first: FirstFrame, anchor: Gray, guesses: Sequence[PlacedView] = (), *, most: int = ANCHOR_POINTS
+) -> AnchorPlace | None:
+    """Find from where the anchor frame was seen. anchor: (H, W) uint8."""
+    places, theirs = sift(anchor, most)
     xy = places.astype(np.float64) - _middle(anchor)
     ours = first.descriptors
     if len(ours) < _LEAST or len(xy) < _LEAST:
@@ -224,7 +204,7 @@ def place_anchor(first: FirstFrame, anchor: Gray, guesses: Sequence[Placed] = ()
     return AnchorPlace(best.rotation, best.translation, int(best.agree.sum()), likeness, lead)
 
 
-def _in_direction(first: FirstFrame, placed: Placed) -> bool:
+def _in_direction(first: FirstFrame, placed: PlacedView) -> bool:
     """Whether a place lies in the direction that is known; true if none is known."""
     if first.anchor_xy is None:
         return True
@@ -233,7 +213,7 @@ def _in_direction(first: FirstFrame, placed: Placed) -> bool:
     return bool(np.array([x, z]) @ known >= np.cos(np.radians(_LARGEST_ANGLE_DEG)) * np.hypot(x, z))
 
 
-def _attempts(points: FloatArray, xy: FloatArray, distances: Float32, focal: float) -> Iterator[Placed]:
+def _attempts(points: FloatArray, xy: FloatArray, distances: Float32, focal: float) -> Iterator[PlacedView]:
     """Poses that explain some of the matches, each other ones; first of matches that stand out, then of all."""
     for rows, columns in (_standing_out(distances), _nearest(distances)):
         left = np.ones(len(rows), np.bool_)
@@ -265,7 +245,7 @@ def _nearest(distances: Float32) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _where_expected(
-    placed: Placed, points: FloatArray, xy: FloatArray, distances: Float32, focal: float
+    placed: PlacedView, points: FloatArray, xy: FloatArray, distances: Float32, focal: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of a point and the key point most like it near where it should be seen."""
     local = points @ placed.rotation.T + placed.translation
@@ -278,11 +258,9 @@ def _where_expected(
     return rows[mutual], nearest[rows[mutual]]
 
 
-def _likeness(first: FirstFrame, anchor: Gray, placed: Placed) -> float:
+def _likeness(first: FirstFrame, anchor: Gray, placed: PlacedView) -> float:
     """Mean correlation of patches round points of the first frame with where, and how distorted, the pose has them.
-
-    Negative correlations count as 0; -1 where fewer than a quarter of the points are in view.
-    """
+    Negative correlations count as 0; -1 where fewer than a quarter of the points are in view."""
     import cv2
 
     local = first.points @ placed.rotation.T + placed.translation
@@ -316,7 +294,7 @@ def _affinities(here: FloatArray, there: FloatArray) -> FloatArray:
     return np.clip(bent, -2.0, 2.0)
 
 
-def _centre(placed: Placed) -> FloatArray:
+def _centre(placed: PlacedView) -> FloatArray:
     centre: FloatArray = -placed.rotation.T @ placed.translation
     return centre
 

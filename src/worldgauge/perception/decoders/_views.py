@@ -21,18 +21,12 @@ _BEHIND = 1e8
 
 
 @dataclass(frozen=True)
-class Scene:
-    """Cameras and points of one reconstruction, in its own unit.
+class PointScene:
+    """Cameras (world to camera) and points of one reconstruction, in its own unit."""
 
-    Attributes:
-        rotations: (F, 3, 3), world to camera.
-        translations: (F, 3), world to camera.
-        points: (P, 3).
-    """
-
-    rotations: FloatArray
-    translations: FloatArray
-    points: FloatArray
+    rotations: FloatArray  # (F, 3, 3)
+    translations: FloatArray  # (F, 3)
+    points: FloatArray  # (P, 3)
     focal: float
 
     @property
@@ -44,10 +38,8 @@ class Scene:
 
 @dataclass(frozen=True)
 class Sightings:
-    """Points seen: `xy` (M, 2) pixels from the image centre, of point `point` (M,) in camera `frame` (M,).
-
-    A point is seen at most once a frame.
-    """
+    """Points seen: `xy` (M, 2) pixels from the image centre, of point `point` (M,) in camera `frame` (M,). A point is
+    seen at most once a frame."""
 
     frame: NDArray[np.int64]
     point: NDArray[np.int64]
@@ -55,14 +47,14 @@ class Sightings:
 
 
 def adjust(
-    scene: Scene,
+    scene: PointScene,
     seen: Sightings,
     *,
     iterations: int = 15,
     loss_px: float | None = LOSS_PX,
     focal_prior: tuple[float, float] | None = None,
     tolerance: float = 1e-5,
-) -> Scene:
+) -> PointScene:
     """Adjust a scene to what was seen. The first camera stays; the overall scale is free."""
     damping, cost = 1e-4, cost_of(scene, seen, loss_px=loss_px, focal_prior=focal_prior)
     for _ in range(iterations):
@@ -83,7 +75,7 @@ def adjust(
 
 
 def cost_of(
-    scene: Scene,
+    scene: PointScene,
     seen: Sightings,
     *,
     loss_px: float | None = LOSS_PX,
@@ -97,12 +89,9 @@ def cost_of(
     return float(0.5 * robust.sum() + 0.5 * prior)
 
 
-def squared_errors(scene: Scene, seen: Sightings) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Compute squared reprojection errors.
-
-    Returns:
-        (M,) pixels squared, and (M,) bool whether the point lies in front of the camera.
-    """
+def squared_errors(scene: PointScene, seen: Sightings) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Compute squared reprojection errors. Returns (M,) pixels squared, and (M,) bool whether the point lies in front
+    of the camera."""
     local = _local(scene, seen)
     valid = local[:, 2] > _NEAREST
     depth = np.where(valid, local[:, 2], 1.0)
@@ -110,14 +99,10 @@ def squared_errors(scene: Scene, seen: Sightings) -> tuple[FloatArray, NDArray[n
     return (difference**2).sum(1), valid
 
 
-def jacobians(scene: Scene, seen: Sightings) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Compute residuals and their derivatives.
-
-    A camera moves by a rotation vector w and a shift d: x -> exp(w) (R X) + t + d, in that order of columns.
-
-    Returns:
-        Residuals (M, 2), and derivatives by camera (M, 2, 6), point (M, 2, 3) and logarithm of the focal length (M, 2).
-    """
+def jacobians(scene: PointScene, seen: Sightings) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Compute residuals and their derivatives. A camera moves by a rotation vector w and a shift d: x -> exp(w) (R X) +
+    t + d, in that order of columns. Returns residuals (M, 2), and derivatives by camera (M, 2, 6), point (M, 2, 3) and
+    logarithm of the focal length (M, 2)."""
     local = _local(scene, seen)
     depth = np.maximum(local[:, 2], _NEAREST)
     flat = local[:, :2] / depth[:, None]
@@ -146,7 +131,7 @@ class _Normal:
     """The normal equations at one scene, in blocks: cameras (and focal), points, and what couples them."""
 
     def __init__(
-        self, scene: Scene, seen: Sightings, loss_px: float | None, focal_prior: tuple[float, float] | None
+        self, scene: PointScene, seen: Sightings, loss_px: float | None, focal_prior: tuple[float, float] | None
     ) -> None:
         self.scene = scene
         frames, points = len(scene.rotations), len(scene.points)
@@ -179,7 +164,7 @@ class _Normal:
         # The first camera is what the others are measured from.
         self.free = np.arange(6, self.size if focal_prior is not None else self.size - 1)
 
-    def stepped(self, damping: float) -> Scene:
+    def stepped(self, damping: float) -> PointScene:
         """The scene after one damped step."""
         diagonal = np.arange(3)
         points = self.points.copy()
@@ -213,7 +198,7 @@ class _Normal:
         )
 
 
-def _local(scene: Scene, seen: Sightings) -> FloatArray:
+def _local(scene: PointScene, seen: Sightings) -> FloatArray:
     """Sighted points (M, 3) in the frames of their cameras."""
     turned = np.einsum("mij,mj->mi", scene.rotations[seen.frame], scene.points[seen.point])
     local: FloatArray = turned + scene.translations[seen.frame]
@@ -250,7 +235,7 @@ class Pair(NamedTuple):
     parallax_deg: float
 
 
-class Placed(NamedTuple):
+class PlacedView(NamedTuple):
     """Pose of a view, and which of the points (n,) agree with it."""
 
     rotation: FloatArray
@@ -259,11 +244,8 @@ class Placed(NamedTuple):
 
 
 def two_views(a: FloatArray, b: FloatArray, focal: float, agree_px: float = AGREE_PX) -> Pair | None:
-    """Estimate the relative pose of two views (five points, RANSAC).
-
-    Args:
-        a: Points (n, 2) in the first view, pixels from the image centre.
-    """
+    """Estimate the relative pose of two views (five points, RANSAC). `a`: Points (n, 2) in the first view, pixels from
+    the image centre."""
     import cv2
 
     cv2.setRNGSeed(_SEED)
@@ -297,13 +279,9 @@ def place(
     agree_px: float = AGREE_PX,
     least: int = _MIN_AGREEING,
     share: float = _MIN_SHARE,
-) -> Placed | None:
-    """Estimate the pose of a view from known points.
-
-    Args:
-        points: (n, 3).
-        xy: Where they are seen (n, 2), pixels from the image centre.
-    """
+) -> PlacedView | None:
+    """Estimate the pose of a view from known points. `points`: (n, 3). `xy`: Where they are seen (n, 2), pixels from
+    the image centre."""
     import cv2
 
     if len(points) < least:
@@ -325,28 +303,25 @@ def place(
     chosen = np.asarray(inliers).ravel()
     for _ in range(2):
         rotation, translation = refined(rotation, translation, points[chosen], xy[chosen], focal)
-        agree = _agreeing(rotation, translation, points, xy, focal, agree_px)
+        index = np.arange(len(points))
+        scene = PointScene(rotation[None], translation[None], points, focal)
+        squared, valid = squared_errors(scene, Sightings(np.zeros_like(index), index, xy))
+        agree = valid & (squared < agree_px**2)
         chosen = np.flatnonzero(agree)
         if len(chosen) < max(least, share * len(points)):
             return None
-    return Placed(rotation, translation, agree)
+    return PlacedView(rotation, translation, agree)
 
 
 def refined(
     rotation: FloatArray, translation: FloatArray, points: FloatArray, xy: FloatArray, focal: float, rounds: int = 8
 ) -> tuple[FloatArray, FloatArray]:
-    """Refine a pose by Gauss-Newton under a Cauchy loss of 1 px.
-
-    Args:
-        rotation: (3, 3), world to camera.
-        translation: (3,).
-        points: (n, 3).
-        xy: Where they are seen (n, 2), pixels from the image centre.
-    """
+    """Refine a pose by Gauss-Newton under a Cauchy loss of 1 px. rotation: (3, 3), world to camera. translation: (3,).
+    points: (n, 3). xy: Where they are seen (n, 2), pixels from the image centre."""
     index = np.arange(len(points))
     seen = Sightings(np.zeros_like(index), index, xy)
     for _ in range(rounds):
-        scene = Scene(rotation[None], translation[None], points, focal)
+        scene = PointScene(rotation[None], translation[None], points, focal)
         residual, by_camera, _, _ = jacobians(scene, seen)
         squared, valid = squared_errors(scene, seen)
         weighted = by_camera * (valid / (1 + squared))[:, None, None]
@@ -361,18 +336,10 @@ def refined(
 def triangulate(
     xy: FloatArray, seen: NDArray[np.bool_], rotations: FloatArray, translations: FloatArray, focal: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Triangulate points by least squares of the distances to their rays.
-
-    Args:
-        xy: (K, P, 2) pixels from the image centre.
-        seen: (K, P) bool.
-        rotations: (K, 3, 3), world to camera.
-        translations: (K, 3).
-
-    Returns:
-        Points (P, 3); their widest angle between the first ray and another, degrees; and their largest reprojection
-        error, pixels, infinite for a point behind a camera that sees it.
-    """
+    """Triangulate points by least squares of the distances to their rays. xy: (K, P, 2) pixels from the image centre.
+    seen: (K, P) bool. rotations: (K, 3, 3), world to camera. translations: (K, 3). Returns points (P, 3); their widest
+    angle between the first ray and another, degrees; and their largest reprojection error, pixels, infinite for a point
+    behind a camera that sees it."""
     centres = -np.einsum("kji,kj->ki", rotations, translations)
     rays = np.einsum("kpi,kij->kpj", bearings(np.where(seen[..., None], xy, 0), focal), rotations)
     across = (np.eye(3) - rays[..., :, None] * rays[..., None, :]) * seen[..., None, None]
@@ -382,7 +349,7 @@ def triangulate(
     cosine = np.where(seen, (rays * first).sum(-1), 1.0).min(0)
     frame, point = np.nonzero(seen)
     squared, valid = squared_errors(
-        Scene(rotations, translations, points, focal), Sightings(frame, point, xy[frame, point])
+        PointScene(rotations, translations, points, focal), Sightings(frame, point, xy[frame, point])
     )
     worst = np.zeros(len(points))
     np.maximum.at(worst, point, np.where(valid, np.sqrt(squared), np.inf))
@@ -390,14 +357,9 @@ def triangulate(
 
 
 def turn_between(a: FloatArray, b: FloatArray, focal: float, rounds: int = 10) -> tuple[FloatArray, float]:
-    """Estimate the rotation between two views robustly.
-
-    Args:
-        a: Points (n, 2) in the first view, pixels from the image centre.
-
-    Returns:
-        Rotation (3, 3) that takes bearings of `a` to those of `b`, and the median error it leaves, pixels.
-    """
+    """Estimate the rotation between two views robustly. a: Points (n, 2) in the first view, pixels from the image
+    centre. Returns rotation (3, 3) that takes bearings of `a` to those of `b`, and the median error it leaves,
+    pixels."""
     from_a, to_b = bearings(a, focal), bearings(b, focal)
     weight = np.ones(len(a))
     rotation, error = np.eye(3), np.full(len(a), np.inf)
@@ -415,12 +377,3 @@ def bearings(xy: FloatArray, focal: float) -> FloatArray:
     rays = np.concatenate([xy / focal, np.ones((*xy.shape[:-1], 1))], axis=-1)
     unit: FloatArray = rays / np.linalg.norm(rays, axis=-1, keepdims=True)
     return unit
-
-
-def _agreeing(
-    rotation: FloatArray, translation: FloatArray, points: FloatArray, xy: FloatArray, focal: float, agree_px: float
-) -> NDArray[np.bool_]:
-    index = np.arange(len(points))
-    scene = Scene(rotation[None], translation[None], points, focal)
-    squared, valid = squared_errors(scene, Sightings(np.zeros_like(index), index, xy))
-    return valid & (squared < agree_px**2)

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from worldgauge.core import geometry
 from worldgauge.core.errors import ShapeError, WorldgaugeError
-from worldgauge.core.geometry import FloatArray, Sim3
+from worldgauge.core.geometry import FloatArray
+from worldgauge.core.umeyama import Sim3
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 
 FALLBACK = "klt-vo"
@@ -102,13 +103,8 @@ def disagreement(a: ArrayLike, b: ArrayLike) -> float:
 
     Each is aligned with the other by the best similarity, so unit, heading and origin do not matter; the larger of the
     two shares counts, so the order does not matter either. The largest distance, not the mean: a decoder that loses its
-    way does so at one end, and a mean over the points that were still right hides it.
-
-    Source: Target-Bench has no such check; ours.
-
-    Args:
-        a: (n, 3).
-        b: (n, 3).
+    way does so at one end, and a mean over the points that were still right hides it. Source: Target-Bench has no such
+    check; ours. `a`: (n, 3). `b`: (n, 3).
     """
     one, other = _checked(a), _checked(b)
     if one.shape != other.shape:
@@ -124,14 +120,8 @@ def disagreement(a: ArrayLike, b: ArrayLike) -> float:
 
 def align_path(source: ArrayLike, target: ArrayLike) -> Sim3:
     """Find the least-squares similarity that aligns one path with another, also for straight lines and single places.
-
     Where the points leave a rotation undetermined, any of the best ones is returned. The scale is 0 where the two have
-    nothing in common. Source: Umeyama 1991, equations 34-43.
-
-    Args:
-        source: (n, 3).
-        target: (n, 3).
-    """
+    nothing in common. Source: Umeyama 1991, equations 34-43. `source`: (n, 3). `target`: (n, 3)."""
     one, other = _checked(source), _checked(target)
     if one.shape != other.shape:
         raise ShapeError(f"two paths of the same frames were expected, got {one.shape} and {other.shape}")

@@ -1,4 +1,4 @@
-"""`exact`: the path that the world itself knows; what every other decoder is measured against."""
+"""`exact`: the path that a built-in baseline renders; what every other decoder is measured against."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ STILL_M, STILL_RAD = 1e-6, 1e-6
 
 
 @decoders.register("exact")
-class Exact:
-    """The path of the poses that come with the request: embedded worlds only. No frame is looked at.
+class ExactDecoder:
+    """The path of the poses that come with the request: built-in baselines only. No frame is inspected.
 
     The ground is the plane across the z axis of the world, so a camera that looks down has no shorter path.
     """
 
     name = "exact"
-    version = 1
+    version = 2
     cacheable = False
     settings: Mapping[str, Any] = {}
 
     def decode(self, request: DecodeRequest) -> DecodedPath:
-        """The path; `failed` without poses, or with poses that are not one a frame."""
+        """The path; `failed` without poses, or with poses that are not one per frame."""
         if request.poses is None:
-            return DecodedPath("failed", self.name, "the poses of this video are not known; use another decoder")
+            why = "exact poses are known of built-in baselines only; set another decoder, which inspects the video"
+            return DecodedPath("failed", self.name, why)
         poses = np.asarray(request.poses, np.float64)
         count = len(request.video)
         if count == 0 or poses.shape != (count, 4, 4):

@@ -20,10 +20,8 @@ Indices = NDArray[np.int64]
 
 
 def evenly_spaced(n_frames: int, n: int) -> Indices:
-    """Choose frames from the first to the last, int(linspace).
-
-    Source: Target-Bench, sampling of the released VGGT and ViPE decoders (n = 9).
-    """
+    """Choose frames from the first to the last, int(linspace). Source: Target-Bench, sampling of the released VGGT and
+    ViPE decoders (n = 9)."""
     _check(n_frames, n)
     if n_frames <= n:
         return np.arange(n_frames, dtype=np.int64)
@@ -31,13 +29,8 @@ def evenly_spaced(n_frames: int, n: int) -> Indices:
 
 
 def every_second(n_frames: int, fps: float, seconds: int = 8) -> Indices:
-    """Choose the frames shown at 0, 1, ... `seconds` seconds.
-
-    Source: Target-Bench, sampling of the released SpatialTrackerV2 decoder.
-
-    Args:
-        fps: Its frames per second.
-    """
+    """Choose the frames shown at 0, 1, ... `seconds` seconds. Source: Target-Bench, sampling of the released
+    SpatialTrackerV2 decoder. `fps`: Its frames per second."""
     _check(n_frames, seconds + 1)
     if not 0 < fps < np.inf:
         raise UsageError(f"a video of {fps} frames a second; give a rate above 0")
@@ -54,21 +47,14 @@ Gray = NDArray[np.uint8]
 LONGEST_SIDE_PX = 640
 
 
-def working_size(width: int, height: int) -> tuple[int, int]:
-    """Scale a size so that its longer side is `LONGEST_SIDE_PX`."""
-    factor = LONGEST_SIDE_PX / max(width, height)
+def working_size(width: int, height: int, longest_px: int = LONGEST_SIDE_PX) -> tuple[int, int]:
+    """Scale a size so that its longer side is `longest_px`."""
+    factor = longest_px / max(width, height)
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
 def gray_at(frame: Image, size: tuple[int, int]) -> Gray:
-    """Resize a frame and convert it to grey.
-
-    Args:
-        frame: (H, W, 3) uint8.
-
-    Returns:
-        (height, width) uint8.
-    """
+    """Resize a frame and convert it to grey. frame: (H, W, 3) uint8. Returns (height, width) uint8."""
     import cv2
 
     return np.asarray(cv2.cvtColor(np.ascontiguousarray(resize(frame, *size)), cv2.COLOR_RGB2GRAY), np.uint8)
@@ -82,14 +68,10 @@ _MIN_TRACKED = 0.5
 
 
 def displacement_px(frames: Sequence[Gray]) -> float | None:
-    """Measure how far the picture moves away from its first frame: the largest median over the later frames.
-
-    Corners of the first frame are tracked directly into each other frame, the last first, until one shows movement:
-    more than `STILL_PX`, or half of the corners lost. A few moving things do not change a median.
-
-    Args:
-        frames: (H, W) uint8, with a longest side of 640 for `STILL_PX` to hold.
-    """
+    """Measure how far the picture moves away from its first frame: the largest median over the later frames. Corners of
+    the first frame are tracked directly into each other frame, the last first, until one shows movement: more than
+    `STILL_PX`, or half of the corners lost. A few moving things do not change a median. `frames`: (H, W) uint8, with a
+    longest side of 640 for `STILL_PX` to hold."""
     import cv2
 
     corners = cv2.goodFeaturesToTrack(frames[0], 400, 0.01, 8)
@@ -113,11 +95,8 @@ def displacement_px(frames: Sequence[Gray]) -> float | None:
 def stationary_path(
     decoder: str, indices: Indices, reason: str, *, looked_at: int, anchor_real_m: float | None, **diagnostics: Any
 ) -> DecodedPath:
-    """Make the path of a camera that does not move: the origin for every frame.
-
-    Args:
-        anchor_real_m: Real distance of the anchor, metres.
-    """
+    """Make the path of a camera that does not move: the origin for every frame. `anchor_real_m`: Real distance of the
+    anchor, metres."""
     n = len(indices)
     return DecodedPath(
         "stationary",
@@ -146,14 +125,8 @@ MIN_FROM_START = 3
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """The quality of a reconstruction.
-
-    Attributes:
-        registered: (m,) bool, video frames with a camera.
-        anchor: Whether the anchor has one; None where there is no anchor.
-        given_widths: Focal length that the given field of view has; None when none is given.
-    """
+class PathQuality:
+    """The quality of a reconstruction."""
 
     registered: NDArray[np.bool_]
     anchor: bool | None
@@ -163,7 +136,7 @@ class Evidence:
     given_widths: float | None = None
 
 
-def judge(evidence: Evidence) -> tuple[Status, str]:
+def judge(evidence: PathQuality) -> tuple[Status, str]:
     """`ok`, `partial`, `no_scale` (sound, but the anchor has no place in it) or `failed`, and why, in one line."""
     status, reason = judge_placed(evidence.registered)
     faults = (
@@ -195,7 +168,7 @@ def judge_placed(placed: NDArray[np.bool_]) -> tuple[Status, str]:
     return "ok", ""
 
 
-def _focal_fault(evidence: Evidence) -> str:
+def _focal_fault(evidence: PathQuality) -> str:
     """Why the field of view that was found cannot be; empty when it can."""
     found, given = evidence.focal_widths, evidence.given_widths
     least, most = FOCAL_WIDTHS if given is None else (given / FOCAL_FACTOR, given * FOCAL_FACTOR)
@@ -218,13 +191,9 @@ def prefix(registered: NDArray[np.bool_]) -> int:
 
 
 def from_start(registered: NDArray[np.bool_], frames: Indices, points: Indices) -> tuple[Indices, Indices, str]:
-    """Cut a partial reconstruction down to what it has from the start without a gap.
-
-    Args:
-        registered: (m,) bool, frames with a camera.
-        frames: (m,) indices of the frames in the video.
-        points: (n,) frames that are points of the path.
-    """
+    """Cut a partial reconstruction down to what it has from the start without a gap. `registered`: (m,) bool, frames
+    with a camera. `frames`: (m,) indices of the frames in the video. `points`: (n,) frames that are points of the
+    path."""
     kept = np.arange(prefix(registered), dtype=np.int64)
     points = points[points <= frames[kept[-1]]] if len(kept) else points[:0]
     if len(kept) >= MIN_FROM_START and len(points) > 1:
@@ -234,10 +203,8 @@ def from_start(registered: NDArray[np.bool_], frames: Indices, points: Indices) 
 
 
 def anchor_too_far(path: GroundPath) -> str:
-    """Why the anchor of a reconstruction cannot be right: it is farther from the start than the path is long.
-
-    Such a path says too little about what the anchor sees. Empty when the anchor can be right.
-    """
+    """Why the anchor of a reconstruction cannot be right: it is farther from the start than the path is long. Such a
+    path says too little about what the anchor sees. Empty when the anchor can be right."""
     length = geometry.length(path.positions) / (path.scale or 1.0)
     if path.anchor_estimated is None or path.anchor_estimated <= length:
         return ""

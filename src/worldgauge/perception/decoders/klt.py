@@ -22,10 +22,20 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import FloatArray, invert, rotation_angle
 from worldgauge.core.image import Image
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
-from worldgauge.perception.decoders._tracks import LEAST_LEAD, AnchorPlace, FirstFrame, Tracks, follow, place_anchor
+from worldgauge.perception.decoders._tracks import (
+    ANCHOR_POINTS,
+    LEAST_LEAD,
+    MAX_POINTS,
+    SIFT_SEEDS,
+    AnchorPlace,
+    FirstFrame,
+    Tracks,
+    follow,
+    place_anchor,
+)
 from worldgauge.perception.decoders._views import (
     AGREE_PX,
-    Scene,
+    PointScene,
     Sightings,
     adjust,
     place,
@@ -37,10 +47,11 @@ from worldgauge.perception.decoders._views import (
 )
 from worldgauge.perception.decoders.crosscheck import unconfirmed
 from worldgauge.perception.decoders.frames import (
+    LONGEST_SIDE_PX,
     STILL_PX,
-    Evidence,
     Gray,
     Indices,
+    PathQuality,
     anchor_too_far,
     displacement_px,
     evenly_spaced,
@@ -67,19 +78,12 @@ _ADJUST_EVERY = 4
 
 @dataclass(frozen=True)
 class Map:
-    """Cameras of the frames that could be placed, and points.
+    """Cameras of the frames that could be placed, and points."""
 
-    Attributes:
-        scene: Cameras of all K frames, valid where `placed`; all P points, valid where `known`.
-        placed: (K,) bool.
-        known: (P,) bool.
-        seen: (K, P) bool, sightings that agree with the scene.
-    """
-
-    scene: Scene
-    placed: NDArray[np.bool_]
-    known: NDArray[np.bool_]
-    seen: NDArray[np.bool_]
+    scene: PointScene  # all K cameras, valid where `placed`; all P points, valid where `known`
+    placed: NDArray[np.bool_]  # (K,)
+    known: NDArray[np.bool_]  # (P,)
+    seen: NDArray[np.bool_]  # (K, P), sightings that agree with the scene
     parallax_deg: float
 
     def errors_px(self, xy: FloatArray) -> FloatArray:
@@ -90,11 +94,7 @@ class Map:
 
 
 def build_map(xy: FloatArray, focal: float, focal_prior: tuple[float, float] | None) -> Map | None:
-    """Build a map from tracks.
-
-    Args:
-        xy: (K, P, 2) pixels from the image centre, NaN where unseen.
-    """
+    """Build a map from tracks. xy: (K, P, 2) pixels from the image centre, NaN where unseen."""
     best: Map | None = None
     for tolerance_px in TOLERANCES_PX:
         for start in _starts(xy, focal, tolerance_px):
@@ -159,7 +159,7 @@ class _Builder:
         self.seen: NDArray[np.bool_] = np.isfinite(xy[..., 0])
         self.placed = np.zeros(frames, np.bool_)
         self.known = np.zeros(points, np.bool_)
-        self.scene = Scene(np.tile(np.eye(3), (frames, 1, 1)), np.zeros((frames, 3)), np.zeros((points, 3)), focal)
+        self.scene = PointScene(np.tile(np.eye(3), (frames, 1, 1)), np.zeros((frames, 3)), np.zeros((points, 3)), focal)
         self._set(start.first, np.eye(3), np.zeros(3))
         self._set(start.second, start.rotation, start.translation)
 
@@ -181,7 +181,12 @@ class _Builder:
                 lost.clear()
         for _ in range(3):
             self._adjust(20)
-            self._forget_bad()
+            # Take back sightings that do not agree, and points that too few frames agree on.
+            frame, point = np.nonzero(self.seen & self.placed[:, None] & self.known)
+            squared, valid = squared_errors(self.scene, Sightings(frame, point, self.xy[frame, point]))
+            bad = ~valid | (squared > self.tolerance_px**2)
+            self.seen[frame[bad], point[bad]] = False
+            self.known &= (self.seen & self.placed[:, None]).sum(0) >= 3
             self._triangulate()
         self._adjust(20)
         return Map(self.scene, self.placed, self.known, self.seen, self.start.parallax_deg)
@@ -235,7 +240,7 @@ class _Builder:
         frames = np.flatnonzero(self.placed)
         frame, point = np.nonzero(views[np.ix_(frames, points)])
         scene = self.scene
-        part = Scene(scene.rotations[frames], scene.translations[frames], scene.points[points], scene.focal)
+        part = PointScene(scene.rotations[frames], scene.translations[frames], scene.points[points], scene.focal)
         # Two frames alone say too little about the focal length.
         prior = self.focal_prior if len(frames) >= 8 else None
         part = adjust(
@@ -246,28 +251,13 @@ class _Builder:
         )
         rotations, translations, places = scene.rotations.copy(), scene.translations.copy(), scene.points.copy()
         rotations[frames], translations[frames], places[points] = part.rotations, part.translations, part.points
-        self.scene = Scene(rotations, translations, places, part.focal)
-
-    def _forget_bad(self) -> None:
-        """Take back sightings that do not agree, and points that too few frames agree on."""
-        frame, point = np.nonzero(self.seen & self.placed[:, None] & self.known)
-        squared, valid = squared_errors(self.scene, Sightings(frame, point, self.xy[frame, point]))
-        bad = ~valid | (squared > self.tolerance_px**2)
-        self.seen[frame[bad], point[bad]] = False
-        self.known &= (self.seen & self.placed[:, None]).sum(0) >= 3
+        self.scene = PointScene(rotations, translations, places, part.focal)
 
 
 def turning_in_place(xy: FloatArray, focals: Iterable[float]) -> FloatArray | None:
-    """Explain the motion by rotations alone.
-
-    Every pair of frames 1, 2, 4, ... apart that shares points must agree to a median of `MAX_TURN_ERROR_PX`.
-
-    Args:
-        xy: (K, P, 2) pixels from the image centre, NaN where unseen.
-
-    Returns:
-        Rotations (K, 3, 3) from the first camera to each; None where rotations do not suffice.
-    """
+    """Explain the motion by rotations alone. Every pair of frames 1, 2, 4, ... apart that shares points must agree to a
+    median of `MAX_TURN_ERROR_PX`. xy: (K, P, 2) pixels from the image centre, NaN where unseen. Returns rotations (K,
+    3, 3) from the first camera to each; None where rotations do not suffice."""
     return next((turns for focal in focals if (turns := _turns(xy, focal)) is not None), None)
 
 
@@ -301,7 +291,7 @@ def _turns(xy: FloatArray, focal: float) -> FloatArray | None:
 _LEAST, _LEAST_SHARE = 12, 0.4
 
 
-class Views(NamedTuple):
+class TrackedPoints(NamedTuple):
     """Where points were seen: at key frames `keys` (K,) as `keyed` (K, P, 2), at `frames` (M,), keys among them, as
     `every` (M, P, 2); pixels from the image centre, NaN where unseen."""
 
@@ -311,23 +301,16 @@ class Views(NamedTuple):
     every: FloatArray
 
 
-def seen_from(built: Map, kept: Indices, views: Views) -> tuple[Indices, FloatArray, FloatArray]:
-    """Add cameras between key frames to a finished map, each starting halfway between its neighbours.
-
-    A frame that sees too few of the points it should see is left out.
-
-    Args:
-        kept: (k,) key frames that have a camera, ascending.
-
-    Returns:
-        Frames (n,) that have a camera, their rotations (n, 3, 3) and translations (n, 3), world to camera.
-    """
+def seen_from(built: Map, kept: Indices, views: TrackedPoints) -> tuple[Indices, FloatArray, FloatArray]:
+    """Add cameras between key frames to a finished map, each starting halfway between its neighbours. A frame that sees
+    too few of the points it should see is left out. kept: (k,) key frames that have a camera, ascending. Returns frames
+    (n,) that have a camera, their rotations (n, 3, 3) and translations (n, 3), world to camera."""
     keys = views.keys[kept]
     rotations, translations = built.scene.rotations[kept], built.scene.translations[kept]
     others = views.frames[(views.frames > keys[0]) & (views.frames < keys[-1]) & ~np.isin(views.frames, keys)]
     if len(others) == 0:
         return keys, rotations, translations
-    start = between(_poses(rotations, translations), keys, others)
+    start = between(_camera_to_world(rotations, translations), keys, others)
     found = []
     for frame, guess in zip(others.tolist(), invert(start), strict=True):
         pose = _placed(built, views.every[int(np.searchsorted(views.frames, frame))], guess)
@@ -349,17 +332,10 @@ def _placed(built: Map, xy: FloatArray, guess: FloatArray) -> tuple[FloatArray, 
     turn, shift = refined(guess[:3, :3], guess[:3, 3], points, seen, built.scene.focal)
     index = np.arange(len(points))
     squared, valid = squared_errors(
-        Scene(turn[None], shift[None], points, built.scene.focal), Sightings(np.zeros_like(index), index, seen)
+        PointScene(turn[None], shift[None], points, built.scene.focal), Sightings(np.zeros_like(index), index, seen)
     )
     agreeing = int((valid & (squared < AGREE_PX**2)).sum())
     return (turn, shift) if agreeing >= max(_LEAST, _LEAST_SHARE * len(points)) else None
-
-
-def _poses(rotations: FloatArray, translations: FloatArray) -> FloatArray:
-    """Camera-to-world (n, 4, 4)."""
-    poses = np.zeros((len(rotations), 4, 4))
-    poses[:, :3, :3], poses[:, :3, 3], poses[:, 3, 3] = rotations, translations, 1.0
-    return invert(poses)
 
 
 FOLLOWED = 129
@@ -387,31 +363,33 @@ class KltVo:
     Args:
         key_frames: Number of frames that get a camera, among them all that are returned.
         followed: Number of frames through which points are tracked.
+        side_px: Longer side of the frames in which points are tracked; with less there are fewer points. Small ones
+            are faster and less exact.
     """
 
     name = "klt-vo"
     version = 4
 
-    def __init__(self, key_frames: int = KEY_FRAMES, followed: int = FOLLOWED) -> None:
+    def __init__(self, key_frames: int = KEY_FRAMES, followed: int = FOLLOWED, side_px: int = LONGEST_SIDE_PX) -> None:
         self._key_frames = key_frames
         self._followed = followed
+        self._side_px = side_px
+        self._last: tuple[DecodeRequest, Tracks] | None = None  # a path and its halves are of the same tracks
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """Options, and the version of OpenCV."""
         opencv = version("opencv-python-headless")
-        return {"key_frames": self._key_frames, "followed": self._followed, "opencv": opencv}
+        side = {} if self._side_px == LONGEST_SIDE_PX else {"side_px": self._side_px}
+        return {"key_frames": self._key_frames, "followed": self._followed, "opencv": opencv, **side}
 
     def decode(self, request: DecodeRequest) -> DecodedPath:
         """The path; see `Decoder`. One thread."""
         return self.confirmed(self.guess(request), request)
 
     def confirmed(self, path: DecodedPath, request: DecodeRequest) -> DecodedPath:
-        """Keep the scale of a path only if either half of the points shows it too.
-
-        One frame after the other, a scale drifts where few points connect them, as when the camera turns where it
-        stands. The halves then drift apart.
-        """
+        """Keep the scale of a path only if either half of the points shows it too. One frame after the other, a scale
+        drifts where few points connect them, as when the camera turns where it stands. The halves then drift apart."""
         if path.xy is None or path.status == "stationary":
             return path
         apart = 0.0
@@ -443,7 +421,8 @@ class KltVo:
             return self._stationary(request, "a video of one frame", shown, 1)
         keys = self._keys(count, shown)
         frames = np.union1d(evenly_spaced(count, self._followed), np.union1d(keys, shown))
-        size = working_size(request.video.width, request.video.height)
+        size = working_size(request.video.width, request.video.height, self._side_px)
+        share = self._side_px / LONGEST_SIDE_PX
         images = [_gray(frame, size) for frame in request.video.take(frames.tolist())]
         keyed = np.searchsorted(frames, keys).tolist()
 
@@ -451,7 +430,11 @@ class KltVo:
         if moved is not None and moved < STILL_PX:
             return self._stationary(request, "the camera does not move", shown, len(keys), displacement_px=moved)
         recorded = np.union1d(keys, shown)
-        tracks = follow(images, set(keyed), set(np.searchsorted(frames, recorded).tolist())).part(points)
+        if self._last is None or self._last[0] is not request:
+            shown_rows = set(np.searchsorted(frames, recorded).tolist())
+            most, seeds = round(share * MAX_POINTS), round(share * SIFT_SEEDS)
+            self._last = request, follow(images, set(keyed), shown_rows, seeds=seeds, most=most)
+        tracks = self._last[1].part(points)
         every = tracks.xy.astype(np.float64) - (np.array(size) - 1) / 2
         xy = every[np.searchsorted(recorded, keys)]
         focal, spread = _focal_of(request, size[0])
@@ -473,15 +456,13 @@ class KltVo:
         there = None
         if request.anchor is not None and built.placed[0]:
             first = replace(_first_frame(images[0], built, tracks, xy), anchor_xy=request.anchor_xy)
-            there = place_anchor(first, _gray(request.anchor, size))
-        views = Views(keys, xy, recorded, every)
+            there = place_anchor(first, _gray(request.anchor, size), most=round(share * ANCHOR_POINTS))
+        views = TrackedPoints(keys, xy, recorded, every)
         return self._path(request, built, there, views, shown, size[0])
 
     def _keys(self, count: int, shown: Indices) -> Indices:
-        """Frames that get a camera by adjustment: all that are shown, unless those are far more.
-
-        Then every third one, the rest being seen from the finished map: bundle adjustment grows with the cube of them.
-        """
+        """Frames that get a camera by adjustment: all that are shown, unless those are far more. Then every third one,
+        the rest being seen from the finished map: bundle adjustment grows with the cube of them."""
         if len(shown) <= self._key_frames:
             return np.union1d(evenly_spaced(count, self._key_frames), shown)
         return evenly_spaced(count, max(self._key_frames, min(-(-len(shown) // _SHOWN_A_KEY), FOLLOWED)))
@@ -497,7 +478,7 @@ class KltVo:
         request: DecodeRequest,
         built: Map,
         there: AnchorPlace | None,
-        views: Views,
+        views: TrackedPoints,
         shown: Indices,
         width: int,
     ) -> DecodedPath:
@@ -523,7 +504,7 @@ class KltVo:
         }
         anchored = None if request.anchor is None else there is not None
         given = None if request.hfov_deg is None else _focal_of(request, width)[0] / width
-        status, why = judge(Evidence(built.placed, anchored, error, points, built.scene.focal / width, given))
+        status, why = judge(PathQuality(built.placed, anchored, error, points, built.scene.focal / width, given))
         if status != "failed" and agreeing < MIN_AGREEING:
             status, why = "failed", f"only {100 * agreeing:.0f} % of what was followed agrees with one path"
         if status == "failed":

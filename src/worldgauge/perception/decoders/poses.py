@@ -25,17 +25,11 @@ _TOO_LARGE = 1e100
 
 
 class GroundPath(NamedTuple):
-    """A path, with or without a scale.
+    """A path, with or without a scale."""
 
-    Attributes:
-        xy: (n, 2) metres, origin and heading at the first pose, +y ahead, +x to the right; None without a scale.
-        positions: (n, 3) in the frame of the first camera, metres where there is a scale.
-        rotations: (n, 3, 3), camera to the first camera.
-    """
-
-    xy: FloatArray | None
-    positions: FloatArray
-    rotations: FloatArray
+    xy: FloatArray | None  # (n, 2) metres, from the first pose, +x right, +y ahead; None without a scale
+    positions: FloatArray  # (n, 3) in the frame of the first camera, metres if there is a scale
+    rotations: FloatArray  # (n, 3, 3), camera to the first camera
     scale: float | None
     anchor_estimated: float | None
     fault: str
@@ -57,13 +51,9 @@ def ground_path(
 
     Without a scale (see `fault`), positions keep the unit of the input. Source: Target-Bench, world decoder;
     corrections of ours: full re-basing to the first pose, distance of centres, and no scale from an anchor that is too
-    short.
-
-    Args:
-        poses: Camera-to-world (n, 4, 4), n >= 1, in any world frame and unit.
-        anchor: Pose (4, 4) of the camera at the anchor; None when the poses are metres.
-        up: (3,) direction against gravity in the frame of the first camera; by default the camera counts as level, and
-            the ground is the plane of its x and z axes.
+    short. `poses`: Camera-to-world (n, 4, 4), n >= 1, in any world frame and unit. `anchor`: Pose (4, 4) of the camera
+    at the anchor; None when the poses are metres. `up`: (3,) direction against gravity in the frame of the first
+    camera; by default the camera counts as level, and the ground is the plane of its x and z axes.
     """
     own = checked(poses, "poses")
     based = relative(own[0], own)
@@ -82,16 +72,8 @@ def ground_path(
 
 
 def between(poses: FloatArray, known: ArrayLike, wanted: ArrayLike) -> FloatArray:
-    """Interpolate poses linearly, rotations evenly; beyond the ends the nearest pose is held.
-
-    Args:
-        poses: (n, 4, 4).
-        known: Their frames (n,), ascending.
-        wanted: Frames (k,).
-
-    Returns:
-        (k, 4, 4).
-    """
+    """Interpolate poses linearly, rotations evenly; beyond the ends the nearest pose is held. poses: (n, 4, 4). known:
+    Their frames (n,), ascending. wanted: Frames (k,). Returns (k, 4, 4)."""
     at = np.asarray(known, np.float64)
     found = np.empty((len(np.asarray(wanted)), 4, 4))
     for row, frame in enumerate(np.asarray(wanted, np.float64)):
@@ -115,11 +97,7 @@ def heading_change_deg(rotations: FloatArray) -> float:
 
 
 def anchor_fault(estimated: float, extent: float, real_m: float | None) -> str:
-    """Explain why an anchor gives no scale.
-
-    Args:
-        real_m: Real distance of the anchor, metres.
-    """
+    """Explain why an anchor gives no scale. real_m: Real distance of the anchor, metres."""
     if real_m is None or not np.isfinite(real_m):
         return "the distance between the anchor and the current frame is not known"
     if real_m < MIN_ANCHOR_M:
@@ -132,14 +110,9 @@ def anchor_fault(estimated: float, extent: float, real_m: float | None) -> str:
 
 
 def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | None = None) -> ReleasedPath | None:
-    """Compute the path as the released code does, with its faults: for reproduction only.
-
-    A real distance of 0 puts every point at the origin. Source: Target-Bench, released evaluation scripts of the three
-    decoders.
-
-    Args:
-        anchor_real_m: Real distance of the anchor, metres; not used for "vipe".
-    """
+    """Compute the path as the released code does, with its faults: for reproduction only. A real distance of 0 puts
+    every point at the origin. Source: Target-Bench, released evaluation scripts of the three decoders. `anchor_real_m`:
+    Real distance of the anchor, metres; not used for "vipe"."""
     if layout == "vipe":
         rows = _rows(matrices)
         return _released(rows[:, :3], 1.0, None)
@@ -173,11 +146,8 @@ def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | No
 
 
 def poses_of(matrices: ArrayLike, layout: Layout) -> tuple[FloatArray, FloatArray | None]:
-    """Convert the output of a released decoder to camera-to-world poses.
-
-    Returns:
-        Poses (n, 4, 4) and the anchor's (4, 4), None for "vipe".
-    """
+    """Convert the output of a released decoder to camera-to-world poses. Returns poses (n, 4, 4) and the anchor's (4,
+    4), None for "vipe"."""
     if layout == "vipe":
         return poses_of_quaternions(matrices), None
     if layout not in get_args(Layout):
@@ -234,14 +204,7 @@ def _on_ground(positions: FloatArray, up: ArrayLike | None) -> FloatArray:
 
 
 def checked(poses: ArrayLike, what: str) -> FloatArray:
-    """Check that poses are rotations and translations.
-
-    Args:
-        poses: (n, 4, 4), n >= 1.
-
-    Returns:
-        (n, 4, 4) float64.
-    """
+    """Check that poses are rotations and translations. poses: (n, 4, 4), n >= 1. Returns (n, 4, 4) float64."""
     own = np.asarray(poses, np.float64)
     if own.ndim != 3 or own.shape[1:] != (4, 4) or len(own) == 0:
         raise ShapeError(f"{what}: expected (n, 4, 4) with n >= 1, got {own.shape}")

@@ -102,7 +102,13 @@ class Precomputed:
     @property
     def settings(self) -> Mapping[str, Any]:
         """Options, and a digest of what lies in the folder now, by names, sizes and times: paths are not cached."""
-        files = _digest_of_files(self._folder)
+        found = []
+        for place, _, names in os.walk(self._folder):
+            for file in (Path(place, name) for name in names if name.endswith(SUFFIXES)):
+                with suppress(OSError):  # gone in this moment: the next look tells
+                    status = file.stat()
+                    found.append((file.relative_to(self._folder).as_posix(), status.st_size, status.st_mtime_ns))
+        files = digest_of(json.dumps(sorted(found)))
         return {"folder": str(self._folder), "layout": self._layout, "compat": self._compat, "files": files}
 
     def decode(self, request: DecodeRequest) -> DecodedPath:
@@ -133,7 +139,7 @@ class Precomputed:
             raise DataError("the video has no name to look its poses up by")
         raise DataError(f"{self._folder / sought}: no poses, as {', '.join(SUFFIXES)}")
 
-    def _path(self, recorded: Recorded, request: DecodeRequest) -> DecodedPath:
+    def _path(self, recorded: RecordedPoses, request: DecodeRequest) -> DecodedPath:
         count = len(request.video)
         frames = recorded.frames if recorded.frames is not None else evenly_spaced(count, len(recorded.poses))
         if len(frames) != len(recorded.poses):
@@ -182,7 +188,7 @@ class Precomputed:
         )
         return walkable(path, request)
 
-    def _released(self, recorded: Recorded, request: DecodeRequest) -> DecodedPath:
+    def _released(self, recorded: RecordedPoses, request: DecodeRequest) -> DecodedPath:
         layout: Layout = self._layout  # type: ignore[assignment]
         if layout != "vipe" and request.anchor_distance_m is None:
             raise DataError("the distance of the anchor is not known")
@@ -205,24 +211,11 @@ class Precomputed:
         )
 
 
-def _digest_of_files(folder: Path) -> str:
-    """SHA-256, hexadecimal, of name, bytes and time of last change of all files of poses at or below `folder`."""
-    found = []
-    for place, _, names in os.walk(folder):
-        for file in (Path(place, name) for name in names if name.endswith(SUFFIXES)):
-            with suppress(OSError):  # gone in this moment: the next look tells
-                status = file.stat()
-                found.append((file.relative_to(folder).as_posix(), status.st_size, status.st_mtime_ns))
-    return digest_of(json.dumps(sorted(found)))
-
-
 @dataclass(frozen=True)
-class Recorded:
+class RecordedPoses:
     """Poses of a file: (n, 4, 4), their frames where it says so, the anchor's, whether they are metres; as it came.
-
-    of_longer: whether they may be of a longer video, of which the one at hand is the beginning.
-    times: of the poses by the clock of the file, in frames.
-    """
+    of_longer: whether they may be of a longer video, of which the one at hand is the beginning. times: of the poses by
+    the clock of the file, in frames."""
 
     poses: FloatArray
     frames: Indices | None
@@ -233,19 +226,19 @@ class Recorded:
     times: FloatArray | None = None
 
 
-def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> Recorded:
-    """Read poses from an .npz, .json or .txt file. Nothing in the file is executed.
-
-    Args:
-        fps: Frames per second of the video, for the seconds of a .txt.
-    """
+def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> RecordedPoses:
+    """Read poses from an .npz, .json or .txt file. Nothing in the file is executed. `fps`: Frames per second of the
+    video, for the seconds of a .txt."""
     try:
         if file.stat().st_size > MAX_BYTES:
             raise DataError(f"{file}: larger than {MAX_BYTES >> 20} MB")
         if file.suffix == ".npz":
             fields = _read_npz(file)
         elif file.suffix == ".json":
-            fields = _read_json(file)
+            fields = strict_json(read_text(file, MAX_BYTES))
+            form = (fields.get("format"), fields.get("version")) if isinstance(fields, dict) else None
+            if form != (FORMAT, FORMAT_VERSION):
+                raise ValueError(f"needs format '{FORMAT}' and version {FORMAT_VERSION}")
         else:
             return _read_tum(file, fps)
         return _recorded(fields, layout)
@@ -255,7 +248,7 @@ def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> Re
         raise DataError(f"{file}: no poses ({' '.join(str(error).split())[:200]})") from error
 
 
-def _recorded(fields: Mapping[str, Any], layout: FileLayout) -> Recorded:
+def _recorded(fields: Mapping[str, Any], layout: FileLayout) -> RecordedPoses:
     if "poses" not in fields:
         raise ValueError(f"field 'poses' is missing; there are: {', '.join(sorted(fields)) or 'none'}")
     raw = _numbers(fields["poses"], "poses")
@@ -280,7 +273,7 @@ def _recorded(fields: Mapping[str, Any], layout: FileLayout) -> Recorded:
     if metric is not None and np.asarray(metric).dtype.kind != "b":
         raise ValueError("metric is true or false")
     is_metric = anchor is None if metric is None else bool(metric)
-    return Recorded(poses, frames, anchor, is_metric, raw, bool(fields.get("of_longer")))
+    return RecordedPoses(poses, frames, anchor, is_metric, raw, bool(fields.get("of_longer")))
 
 
 def _numbers(values: Any, what: str) -> FloatArray:
@@ -297,14 +290,7 @@ def _read_npz(file: Path) -> dict[str, Any]:
     return {name: found for name, found in arrays.items() if name not in ("data", "inds")}
 
 
-def _read_json(file: Path) -> dict[str, Any]:
-    content = strict_json(read_text(file, MAX_BYTES))
-    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != FORMAT_VERSION:
-        raise ValueError(f"needs format '{FORMAT}' and version {FORMAT_VERSION}")
-    return content
-
-
-def _read_tum(file: Path, fps: float) -> Recorded:
+def _read_tum(file: Path, fps: float) -> RecordedPoses:
     lines = [line for line in read_text(file, MAX_BYTES).splitlines() if not line.lstrip().startswith("#")]
     rows = [line.split() for line in lines if line.strip()]
     if any(len(row) >= _IMAGE_FIELDS for row in rows):
@@ -332,10 +318,10 @@ def _read_tum(file: Path, fps: float) -> Recorded:
             raise ValueError(f"poses for more than {MAX_POSES} frames")
         frames = np.arange(int(times[-1] + _ON_FRAME) + 1)  # the poses are of another clock than the frames
         poses = between(poses, times, frames)
-    return Recorded(poses, frames, None, True, table[:, 1:], times=seconds * fps)
+    return RecordedPoses(poses, frames, None, True, table[:, 1:], times=seconds * fps)
 
 
-def _read_image_list(file: Path) -> Recorded:
+def _read_image_list(file: Path) -> RecordedPoses:
     """Of COLMAP; the first image is frame 0, and the numbers that names end with say how far the others are."""
     names, poses = read_images_txt(file)
     if len(poses) > MAX_POSES:
@@ -350,4 +336,4 @@ def _read_image_list(file: Path) -> Recorded:
             f"images '{names[at]}' and '{names[at + 1]}' do not end with ascending numbers; list the images of one "
             "camera, each named by the number of its frame"
         )
-    return Recorded(poses, frames - frames[0], None, True, poses, of_longer=True)
+    return RecordedPoses(poses, frames - frames[0], None, True, poses, of_longer=True)

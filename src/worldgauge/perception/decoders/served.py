@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError, NotApplicableError, ShapeError, UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.model import Needs
-from worldgauge.core.video import Clip
 from worldgauge.perception.decoders import DecodedPath, DecodeRequest, decoders
 from worldgauge.perception.decoders.frames import (
     STILL_PX,
@@ -29,7 +28,7 @@ from worldgauge.perception.decoders.frames import (
 from worldgauge.perception.decoders.poses import Layout, between, ground_path, poses_of, released_path
 from worldgauge.serving import open_estimator
 from worldgauge.serving.messages import plain
-from worldgauge.serving.remote import EstimateError, Expected
+from worldgauge.serving.remote_model import EstimateError, Expected
 
 KIND = "decoder"
 MAX_SKEW = 0.05
@@ -57,7 +56,6 @@ class ServedDecoder:
     version = 3
 
     def __init__(self, at: str, layout: str = "", compat: str = "", deadline_s: float = 1800.0) -> None:
-        """Start or reach the server."""
         if compat not in ("", "released"):
             raise UsageError(f"decoder 'served': compat is '{compat}'; give 'released', or leave it out")
         if not deadline_s > 0:
@@ -94,11 +92,17 @@ class ServedDecoder:
         """Decode a video; see `Decoder.decode`. A failure of the estimator is the status "failed"."""
         if len(request.video) == 0:
             return DecodedPath("failed", self.name, "the video holds no frame")
-        indices = self._frames_of(request)
+        indices = evenly_spaced(len(request.video), request.n_points)
+        if self._layout == "spatracker":
+            indices = every_second(len(request.video), request.video.fps, request.n_points - 1)
         anchored = self.anchored
         blank = DecodedPath("failed", self.name, frame_indices=indices, anchor_real=request.anchor_distance_m)
         try:
-            moved = None if self._compat else _displacement_px(request.video)
+            moved = None
+            if not self._compat:
+                size = working_size(request.video.width, request.video.height)
+                taken = request.video.take(evenly_spaced(len(request.video), _LOOKED_AT).tolist())
+                moved = displacement_px([gray_at(frame, size) for frame in taken])
             frames = np.stack(list(request.video.take(indices.tolist())))
         except DataError as error:
             return replace(blank, reason=f"{self.name}: {error}".split("\n")[0])
@@ -135,11 +139,6 @@ class ServedDecoder:
     def close(self) -> None:
         """Leave the server; a child process is ended."""
         self._remote.close()
-
-    def _frames_of(self, request: DecodeRequest) -> NDArray[np.int64]:
-        if self._layout == "spatracker":
-            return every_second(len(request.video), request.video.fps, request.n_points - 1)
-        return evenly_spaced(len(request.video), request.n_points)
 
     def _of_frames(self, rows: NDArray[Any]) -> NDArray[Any]:
         """The rows of an answer that belong to frames, without the anchor's."""
@@ -207,13 +206,6 @@ def _placed(given: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     filled = given.copy()
     filled[missing] = [0, 0, 0, 0, 0, 0, 1] if given.ndim == 2 else np.eye(4)[: given.shape[1]]
     return filled, ~missing
-
-
-def _displacement_px(video: Clip) -> float | None:
-    """`stillness.displacement_px` of frames all over a video."""
-    size = working_size(video.width, video.height)
-    taken = video.take(evenly_spaced(len(video), _LOOKED_AT).tolist())
-    return displacement_px([gray_at(frame, size) for frame in taken])
 
 
 def _rotations_put_right(given: NDArray[Any]) -> tuple[FloatArray, float]:

@@ -34,9 +34,9 @@ from worldgauge.perception.decoders.crosscheck import (
 from worldgauge.perception.decoders.frames import (
     LONGEST_SIDE_PX,
     STILL_PX,
-    Evidence,
     Gray,
     Indices,
+    PathQuality,
     anchor_too_far,
     displacement_px,
     evenly_spaced,
@@ -117,7 +117,7 @@ class SfmGlobal:
         try:
             return self._decode(request, _Pictures.of(request, self._frames[-1]))
         except DataError as error:
-            return DecodedPath("failed", self.name, _one_line(error))
+            return DecodedPath("failed", self.name, " ".join(str(error).split())[:200])
 
     def _decode(self, request: DecodeRequest, pictures: _Pictures) -> DecodedPath:
         scored = evenly_spaced(len(request.video), request.n_points)
@@ -193,10 +193,8 @@ class SfmGlobal:
 
 @dataclass(frozen=True)
 class _Pictures:
-    """All frames that any attempt may look at, grey, at the working size.
-
-    widths: of the working size over the video's own. focal_px: at the working size, None when it is not known.
-    """
+    """All frames that any attempt may look at, grey, at the working size. widths: of the working size over the video's
+    own. focal_px: at the working size, None when it is not known."""
 
     indices: Indices
     grays: list[Gray]
@@ -228,7 +226,7 @@ def _path(
     model, anchored = election.model, pictures.anchor is not None
     first = 1 if anchored else 0
     registered = np.array([first + i in model.poses for i in range(len(looked_at))])
-    evidence = Evidence(
+    evidence = PathQuality(
         registered,
         0 in model.poses if anchored else None,
         model.reprojection_px,
@@ -276,7 +274,7 @@ def _path(
     return walkable(path, request)
 
 
-def _diagnostics(model: Model, election: Election, evidence: Evidence, given_px: float | None) -> dict[str, Any]:
+def _diagnostics(model: Model, election: Election, evidence: PathQuality, given_px: float | None) -> dict[str, Any]:
     """focal_over_given: focal length found over the one that the field of view says, None where none was given."""
     return {
         "focal_over_given": None if given_px is None else round(model.focal_px / given_px, 4),
@@ -317,7 +315,3 @@ _ORDER = ("ok", "partial", "stationary", "no_scale", "failed")
 
 def _rank(path: DecodedPath) -> int:
     return _ORDER.index(path.status)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

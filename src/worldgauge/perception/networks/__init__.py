@@ -52,13 +52,8 @@ class ComputeDevice:
 
 
 class Batches:
-    """Gives a device as much at a time as it has room for.
-
-    What finds no room is halved, and so is all that comes after it; a warning says so. Safe for threads.
-
-    Args:
-        what: What is given, for messages, such as "pair of frames".
-    """
+    """Gives a device as much at a time as it has room for. What finds no room is halved, and so is all that comes after
+    it; a warning says so. Safe for threads. `what`: What is given, for messages, such as "pair of frames"."""
 
     def __init__(self, device: ComputeDevice, what: str) -> None:
         self._device, self._what = device, what
@@ -152,39 +147,26 @@ def _module(name: str, what: str) -> Any:
         raise MissingExtraError(what, "torch") from None
 
 
-class Network(Protocol):
-    """A network, made as `Class(folder, device)`, where `folder` holds the files of its set.
-
-    Attributes:
-        version: Raised whenever the same input may get another answer.
-    """
+class RowNetwork(Protocol):
+    """A network that answers row by row: row i of every output depends only on row i of the inputs. It is made as
+    `Class(folder, device)`, and `folder` holds the files of its set. It works through many rows in parts, so that
+    memory does not grow with their number. `version` is raised whenever the same input may get another answer."""
 
     name: str
     version: int
-
-
-class RowNetwork(Network, Protocol):
-    """A network that answers row by row: row i of every output depends only on row i of the inputs.
-
-    It works through many rows in parts, so that memory does not grow with their number.
-    """
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run the network."""
         ...
 
 
-networks: Registry[Callable[[Path, ComputeDevice], Any]] = Registry("network", __name__, group="worldgauge.networks")
+networks: Registry[Callable[[Path, ComputeDevice], Any]] = Registry("network", __name__)
 """Facts: `what` it is for ("lpips", "dino", "aesthetic", "imaging", "video", "segment", "track", "detect", "depth").
 half: whether its numbers stay correct in float16, as measured (docs/weights.md)."""
 
 
 class Ready(NamedTuple):
-    """A network with its weights.
-
-    Attributes:
-        identity: What its answers depend on besides the inputs, as plain JSON values.
-    """
+    """A network with its weights. `identity`: What its answers depend on besides the inputs, as plain JSON values."""
 
     network: Any
     identity: Mapping[str, Any]
@@ -208,11 +190,8 @@ def ready(name: str, *, device: str = "", precision: Precision | None = None) ->
 
 
 def usual_precision(name: str, device: str) -> Precision:
-    """Return the precision that a network runs in by default.
-
-    Returns:
-        float16 on CUDA for networks whose numbers stay correct with it (docs/weights.md), else float32.
-    """
+    """Return the precision that a network runs in by default. Returns float16 on CUDA for networks whose numbers stay
+    correct with it (docs/weights.md), else float32."""
     return "float16" if device.startswith("cuda") and networks.entry(name).facts.get("half") else "float32"
 
 

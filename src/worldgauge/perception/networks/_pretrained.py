@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -59,7 +59,9 @@ def load_pretrained(
     reshaped = [f"{name} {tuple(got)} for {tuple(due)}" for name, got, due in found["mismatched_keys"]]
     for fault, names in (("missing", found["missing_keys"]), ("left over", left_over), ("of another shape", reshaped)):
         if names:
-            raise DataError(f"{folder / WEIGHTS}: not the weights of {what}, tensors {fault}: {_few(names)}")
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            listed = ", ".join(sorted(names)[:3])
+            raise DataError(f"{folder / WEIGHTS}: not the weights of {what}, tensors {fault}: {listed}{more}")
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.data = tensor.data.clone()  # until now the file itself, mapped: who writes to it would change answers
     return model.requires_grad_(False).to(device.name).eval()
@@ -149,11 +151,6 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _few(names: Iterable[str]) -> str:
-    listed = sorted(names)
-    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
-
-
 def _line(error: Exception) -> str:
     """The first line of a message; its class where there is none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
@@ -168,16 +165,8 @@ _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.2613
 
 
 def dino_input(frames: Float32, *, released: bool = False) -> Float32:
-    """Prepare frames for DINO.
-
-    They are squeezed to a square, bilinear with antialiasing, and normalised by ImageNet's mean and deviation.
-
-    Args:
-        frames: (n, H, W, 3) float32 in [0, 1].
-
-    Returns:
-        (n, 224, 224, 3) float32.
-    """
+    """Prepare frames for DINO. They are squeezed to a square, bilinear with antialiasing, and normalised by ImageNet's
+    mean and deviation. frames: (n, H, W, 3) float32 in [0, 1]. Returns (n, 224, 224, 3) float32."""
     small = np.empty((len(frames), SIDE, SIDE, 3), np.float32)
     for frame, out in zip(frames, small, strict=True):
         across = _shrunk(frame).transpose(1, 0, 2)  # (W, 224, 3)
@@ -232,15 +221,8 @@ def framewise(
     at_once: int,
     on_gpu: int | None = None,
 ) -> Float32:
-    """Run a network on frames in batches.
-
-    Args:
-        frames: (n, H, W, 3) float32.
-        run: The network, from (b, 3, H, W) float32 tensors at `device`.
-
-    Returns:
-        (n, *sides) float32.
-    """
+    """Run a network on frames in batches. frames: (n, H, W, 3) float32. run: The network, from (b, 3, H, W) float32
+    tensors at `device`. Returns (n, *sides) float32."""
     if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.float32 or 0 in frames.shape[1:]:
         raise ShapeError(f"expected frames (n, H, W, 3) float32, got {frames.shape} {frames.dtype}")
     torch = torch_for("a network")
@@ -258,11 +240,7 @@ def framewise(
 
 
 def square_frames(frames: NDArray[Any], side: int) -> NDArray[Any]:
-    """Check that frames are square.
-
-    Args:
-        frames: (n, side, side, 3).
-    """
+    """Check that frames are square. frames: (n, side, side, 3)."""
     if frames.shape[1:3] != (side, side):
         raise ShapeError(f"expected frames (n, {side}, {side}, 3), got {frames.shape}")
     return frames
@@ -282,11 +260,7 @@ def checked_frame(rgb: NDArray[np.uint8]) -> tuple[int, int]:
 
 
 def checked_box(box: Any, height: int, width: int) -> NDArray[np.float32]:
-    """Check a box and clip it to the frame.
-
-    Returns:
-        (4,) float32.
-    """
+    """Check a box and clip it to the frame. Returns (4,) float32."""
     corners = np.asarray(box, np.float32)
     if corners.shape != (4,) or not np.isfinite(corners).all():
         raise ShapeError(f"a box is four finite numbers x0, y0, x1, y1 in pixels, got {corners.tolist()}")
@@ -297,17 +271,9 @@ def checked_box(box: Any, height: int, width: int) -> NDArray[np.float32]:
 
 
 def shown(rgb: NDArray[np.uint8], height: int, width: int, mean: Any, deviation: Any, device: ComputeDevice) -> Any:
-    """Convert a frame to a normalised tensor, resized as the published processors do.
-
-    Bilinear, antialiased where it shrinks, rounded to whole levels; always on the CPU, so that every device sees the
-    same.
-
-    Args:
-        rgb: (H, W, 3) uint8.
-
-    Returns:
-        Tensor (1, 3, height, width).
-    """
+    """Convert a frame to a normalised tensor, resized as the published processors do. Bilinear, antialiased where it
+    shrinks, rounded to whole levels; always on the CPU, so that every device sees the same. rgb: (H, W, 3) uint8.
+    Returns tensor (1, 3, height, width)."""
     torch = torch_for("a network")
     levels = torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1)))[None]
     if rgb.shape[:2] != (height, width):
@@ -318,14 +284,8 @@ def shown(rgb: NDArray[np.uint8], height: int, width: int, mean: Any, deviation:
 
 
 def masks_of(logits: Any, height: int, width: int) -> NDArray[np.bool_]:
-    """Resize mask logits bilinearly and threshold them at a probability of 0.5, one at a time to save memory.
-
-    Args:
-        logits: Tensor (n, h, w).
-
-    Returns:
-        (n, height, width) bool.
-    """
+    """Resize mask logits bilinearly and threshold them at a probability of 0.5, one at a time to save memory. logits:
+    Tensor (n, h, w). Returns (n, height, width) bool."""
     torch = torch_for("a network")
     masks = np.zeros((len(logits), height, width), np.bool_)
     for each, mask in zip(logits, masks, strict=True):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError
@@ -30,23 +29,12 @@ _CONSTANTS = ("vision_model.embeddings.position_ids",)
 
 @networks.register("clip-laion", what="aesthetic", half=True)
 class ClipLaion:
-    """CLIP ViT-L/14 image features (n, 768) and LAION's linear head.
+    """CLIP ViT-L/14 image features (n, 768) and LAION's linear head: `weight` (768,) and `bias`.
 
-    `metrics.learned.aesthetic` makes scores of them. With random weights of its size, float16 moved scores by
-    2e-4 at most, bfloat16 by 2e-3. Source: Radford et al. 2021; LAION aesthetic predictor; MIND, visual quality.
-
-    Args:
-        folder: Folder with config.json and model.safetensors of the whole CLIP as published by OpenAI
-            (clip-vit-large-patch14), whose text half is left out, and sa_0_4_vit_l_14_linear.pth of LAION.
-        device: Device and precision.
-
-    Attributes:
-        weight: (768,) float32 of the head.
-        bias: Of the head.
-
-    Raises:
-        DataError: Files of another network, or a head that does not fit.
-    """
+    `metrics.lpips_fvd.aesthetic` makes scores of them. With random weights of its size, float16 moved scores by 2e-4 at
+    most, bfloat16 by 2e-3. `folder` holds config.json and model.safetensors of the whole CLIP as published by OpenAI
+    (clip-vit-large-patch14), whose text half is left out, and sa_0_4_vit_l_14_linear.pth of LAION. Source: Radford et
+    al. 2021; LAION aesthetic predictor; MIND, visual quality."""
 
     name = "clip-laion"
     version = 1
@@ -67,7 +55,9 @@ class ClipLaion:
                 raise DataError(
                     f"{folder / CONFIG}: not CLIP ViT-L/14, whose {field} is {value}: this one's is {found}"
                 )
-        self.weight, self.bias = _head(folder / HEAD, config.projection_dim)
+        shapes = {"weight": (1, config.projection_dim), "bias": (1,)}
+        head = expect(read_tensors(folder / HEAD), shapes, folder / HEAD)
+        self.weight, self.bias = head["weight"][0], float(head["bias"][0])
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Compute features (n, channels) float32, not normalised, of frames (n, 224, 224, 3) float32, normalised."""
@@ -78,11 +68,6 @@ class ClipLaion:
 
     def _features(self, pixels: Any) -> Any:
         return self._model(pixel_values=pixels.to(self._device.dtype)).image_embeds
-
-
-def _head(path: Path, channels: int) -> tuple[NDArray[np.float32], float]:
-    held = expect(read_tensors(path), {"weight": (1, channels), "bias": (1,)}, path)
-    return held["weight"][0], float(held["bias"][0])
 
 
 _DINO_SIDE = 224
@@ -115,10 +100,8 @@ class _Dino:
                 )
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """frames (n, 224, 224, 3) float32, normalised -> tokens (n, tokens, channels) float32.
-
-        The class token and four registers come first, then the patches row by row. Raises ShapeError.
-        """
+        """frames (n, 224, 224, 3) float32, normalised -> tokens (n, tokens, channels) float32. The class token and four
+        registers come first, then the patches row by row. Raises ShapeError."""
         frames = square_frames(arrays["frames"], _DINO_SIDE)
         sides = (1 + REGISTERS + (_DINO_SIDE // self.patch_px) ** 2, self._model.config.hidden_size)
         return {"tokens": framewise(frames, self._device, self._tokens, sides=sides, at_once=_AT_ONCE, on_gpu=_ON_GPU)}
@@ -132,16 +115,9 @@ class DinoV3(_Dino):
     """DINOv3 ViT-B/16: tokens (n, 201, 768).
 
     With random weights of its size, float16 moved patch tokens of length 1 by 0.0013, bfloat16 by 0.010: two answers to
-    one frame are then 2e-9 and 1.3e-7 apart as `dino_mse` counts, where two frames were 1.7e-3. Source: Siméoni et al.
-    2025; MIND, DINO feature error.
-
-    Args:
-        folder: Folder with config.json and model.safetensors as published by Meta (dinov3-vitb16-pretrain-lvd1689m).
-        device: Device and precision.
-
-    Raises:
-        DataError: Files of another network, its larger and smaller siblings among them.
-    """
+    one frame are then 2e-9 and 1.3e-7 apart as `dino_mse` counts, where two frames were 1.7e-3. `folder` holds
+    config.json and model.safetensors as published by Meta (dinov3-vitb16-pretrain-lvd1689m). Source: Siméoni et al.
+    2025; MIND."""
 
     name = "dinov3-b16"
     model_class = "DINOv3ViTModel"
@@ -152,15 +128,8 @@ class DinoV3(_Dino):
 class DinoV2(_Dino):
     """DINOv2 ViT-B/14 with registers, whose weights need no account: tokens (n, 261, 768).
 
-    Source: Oquab et al. 2023; Darcet et al. 2023.
-
-    Args:
-        folder: Folder with config.json and model.safetensors as published by Meta (dinov2-with-registers-base).
-        device: Device and precision.
-
-    Raises:
-        DataError: Files of another network.
-    """
+    `folder` holds config.json and model.safetensors as published by Meta (dinov2-with-registers-base). Source: Oquab et
+    al. 2023; Darcet et al. 2023."""
 
     name = "dinov2-b14"
     model_class = "Dinov2WithRegistersModel"

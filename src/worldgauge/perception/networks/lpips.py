@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.errors import DataError, ShapeError
+from worldgauge.core.errors import ShapeError
 from worldgauge.perception.networks import Batches, ComputeDevice, inference, networks, torch_for
-from worldgauge.weights import read_tensors
+from worldgauge.weights import expect, read_tensors
 
 _PIXELS_ON_GPU = 16 * 1280 * 720
 """Of one side of a batch."""
@@ -52,14 +52,10 @@ _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 
 
 class _Lpips:
-    """Distances of pairs of images. Memory does not depend on their number.
-
-    On processors one pair goes at a time, and rows do not depend on each other. A GPU gets many; there the last digits
-    of a row may depend on how many go with it.
-
-    folder: holds the trunk and the linear heads, as published. Raises DataError naming file and tensor.
-    In half precision the trunk is; what it gives is compared in float32.
-    """
+    """Distances of pairs of images. Memory does not depend on their number. On processors one pair goes at a time, and
+    rows do not depend on each other. A GPU gets many; there the last digits of a row may depend on how many go with it.
+    folder: holds the trunk and the linear heads, as published. Raises DataError naming file and tensor. In half
+    precision the trunk is; what it gives is compared in float32."""
 
     name: str
     version = 1
@@ -78,30 +74,29 @@ class _Lpips:
             (self._here(weight).contiguous(memory_format=torch.channels_last), self._here(bias))
             for weight, bias in convolutions
         ]
-        self._heads = [torch.from_numpy(head).to(device.name) for head in _heads(heads, widths)]
+        shapes = {f"lin{i}.model.1.weight": (1, width, 1, 1) for i, width in enumerate(widths)}
+        self._heads = [
+            torch.from_numpy(np.ascontiguousarray(head)).to(device.name)
+            for head in expect(read_tensors(heads), shapes, heads).values()
+        ]
         self._shift, self._scale = (
             torch.tensor(each, device=device.name).reshape(1, 3, 1, 1) for each in (_SHIFT, _SCALE)
         )
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """x, y: (n, H, W, 3) float32 in [-1, 1], `least` pixels a side or more. Gives distances (n,) float64, >= 0.
-
-        Raises ShapeError, also where a distance is not finite: by the images, or out of the range of float16.
-        """
+        Raises ShapeError, also where a distance is not finite: by the images, or out of the range of float16."""
         x, y = (self._checked(arrays, name) for name in ("x", "y"))
         if x.shape != y.shape:
             raise ShapeError(f"{self.name}: images differ in shape: {x.shape} and {y.shape}")
         with inference(self._device):
-            found = self._batches.run(lambda part: self._between(x[part], y[part]), len(x), self._at_once(x))
+            most = max(1, _PIXELS_ON_GPU // (x[0].size // 3)) if self._device.is_cuda and len(x) else 1
+            found = self._batches.run(lambda part: self._between(x[part], y[part]), len(x), most)
         distances = np.array(found, np.float64)
         if not np.isfinite(distances).all():
             row = int(np.argmin(np.isfinite(distances)))
             raise ShapeError(f"{self.name}: the distance of pair {row} is not finite; images must be, try float32")
         return {"distances": distances}
-
-    def _at_once(self, images: NDArray[np.float32]) -> int:
-        """Pairs that go to the device together."""
-        return max(1, _PIXELS_ON_GPU // (images[0].size // 3)) if self._device.is_cuda and len(images) else 1
 
     def _between(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> list[float]:
         torch = torch_for("LPIPS")
@@ -168,39 +163,15 @@ def _unit(activations: Any) -> Any:
 def _trunk(
     path: Path, layers: tuple[_Layer, ...]
 ) -> tuple[list[tuple[NDArray[np.float32], NDArray[np.float32]]], list[int]]:
-    """Weight and bias of each convolution, and how many channels each layer has that is compared.
-
-    What else the file holds, such as the layers that name the image, is left.
-    """
+    """Weight and bias of each convolution, and how many channels each layer has that is compared. What else the file
+    holds, such as the layers that name the image, is left."""
     tensors = read_tensors(path)
     convolutions, widths, channels = [], [], 3
     for number, kernel, *_, compared in layers:
-        weight = _tensor(tensors, f"features.{number}.weight", (None, channels, kernel, kernel), path)
+        name = f"features.{number}"
+        (weight,) = expect(tensors, {f"{name}.weight": (None, channels, kernel, kernel)}, path).values()
         channels = len(weight)
-        convolutions.append((weight, _tensor(tensors, f"features.{number}.bias", (channels,), path)))
+        (bias,) = expect(tensors, {f"{name}.bias": (channels,)}, path).values()
+        convolutions.append((np.ascontiguousarray(weight), np.ascontiguousarray(bias)))
         widths += [channels] if compared else []
     return convolutions, widths
-
-
-def _heads(path: Path, widths: list[int]) -> list[NDArray[np.float32]]:
-    """Weight (1, C, 1, 1) of each channel in each layer that is compared."""
-    tensors = read_tensors(path)
-    return [_tensor(tensors, f"lin{i}.model.1.weight", (1, width, 1, 1), path) for i, width in enumerate(widths)]
-
-
-def _tensor(
-    tensors: Mapping[str, NDArray[Any]], name: str, shape: tuple[int | None, ...], path: Path
-) -> NDArray[np.float32]:
-    """Raises DataError for a tensor that is not there, of another shape (None: any number), or not finite."""
-    if name not in tensors:
-        raise DataError(f"{path}: holds no tensor '{name}'; take the file as published")
-    tensor = np.asarray(tensors[name])
-    fits = len(tensor.shape) == len(shape) and all(
-        due in (None, side) for due, side in zip(shape, tensor.shape, strict=True)
-    )
-    if not fits or 0 in tensor.shape:
-        due_shape = "x".join("N" if side is None else str(side) for side in shape)
-        raise DataError(f"{path}: tensor '{name}' is {'x'.join(map(str, tensor.shape))}, expected {due_shape}")
-    if not np.isfinite(tensor).all():
-        raise DataError(f"{path}: tensor '{name}' holds values that are not finite")
-    return np.ascontiguousarray(tensor, np.float32)

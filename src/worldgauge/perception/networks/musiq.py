@@ -24,16 +24,9 @@ class Musiq:
     """MUSIQ of SPAQ: scores (n,), roughly 0 to 100.
 
     With random weights of its size, where scores of frames differed by 0.05, float16 moved them by 0.0014 and bfloat16
-    by 0.008: neither replaces float32. Source: Ke et al. 2021, sections 3.1 to 3.5, as implemented by IQA-PyTorch,
-    which MIND uses; its authors' own version resizes with a Gaussian and divides by the deviation with n.
-
-    Args:
-        folder: Folder with musiq_spaq_ckpt-358bb6af.pth of IQA-PyTorch.
-        device: Device and precision.
-
-    Raises:
-        DataError: Files of another network.
-    """
+    by 0.008: neither replaces float32. `folder` holds musiq_spaq_ckpt-358bb6af.pth of IQA-PyTorch. Source: Ke et al.
+    2021, sections 3.1 to 3.5, as implemented by IQA-PyTorch, which MIND uses; its authors' own version resizes with a
+    Gaussian and divides by the deviation with n."""
 
     name = "musiq-spaq"
     version = 1
@@ -249,10 +242,8 @@ def patches_of(image: Any) -> Any:
 
 
 def cells_of(image: Any) -> Any:
-    """(patches,) index into the 100 cells, row by row, of every patch of an image (3, h, w).
-
-    The nearest cell before, as the resizing of a grid gives it, with that resizing's own rounding.
-    """
+    """(patches,) index into the 100 cells, row by row, of every patch of an image (3, h, w). The nearest cell before,
+    as the resizing of a grid gives it, with that resizing's own rounding."""
     torch = torch_for("'musiq-spaq'")
     grid = torch.arange(GRID, dtype=torch.float32, device=image.device)[None, None]
     down, across = (

@@ -36,13 +36,7 @@ _CORNERS = (2, 3)
 class Sam2:
     """Masks from boxes. Frames are squeezed to the network's square, 1024x1024.
 
-    Args:
-        folder: Folder with config.json and model.safetensors, as published for transformers.
-        device: Device and precision.
-
-    Raises:
-        DataError: The files do not fit.
-    """
+    `folder` holds config.json and model.safetensors, as published for transformers."""
 
     name = "sam2"
     version = 1
@@ -53,17 +47,9 @@ class Sam2:
         self._image: Any = None
 
     def track(self, frames: NDArray[np.uint8], box: ArrayLike) -> NDArray[np.bool_]:
-        """Segment what a box holds in the first frame, and track it through a clip.
-
-        Frames are prepared one at a time and only what the network looks back at is kept, so only the masks grow with
-        T.
-
-        Args:
-            frames: (T, H, W, 3) uint8.
-
-        Returns:
-            Masks (T, H, W) bool, empty where the thing is hidden.
-        """
+        """Segment what a box holds in the first frame, and track it through a clip. Frames are prepared one at a time
+        and only what the network looks back at is kept, so only the masks grow with T. frames: (T, H, W, 3) uint8.
+        Returns masks (T, H, W) bool, empty where the thing is hidden."""
         if frames.ndim != 4 or len(frames) == 0:
             raise ShapeError(f"a clip is (T, H, W, 3) uint8, T at least 1, got {frames.shape} {frames.dtype}")
         height, width = checked_frame(frames[0])
@@ -79,14 +65,7 @@ class Sam2:
         return masks
 
     def segment_boxes(self, rgb: NDArray[np.uint8], boxes: Sequence[ArrayLike]) -> NDArray[np.bool_]:
-        """Segment what each of n boxes holds in a frame.
-
-        Args:
-            rgb: (H, W, 3) uint8.
-
-        Returns:
-            Masks (n, H, W) bool.
-        """
+        """Segment what each of n boxes holds in a frame. rgb: (H, W, 3) uint8. Returns masks (n, H, W) bool."""
         height, width = checked_frame(rgb)
         corners = [checked_box(box, height, width) for box in boxes]
         if not corners:
@@ -150,17 +129,11 @@ _PROMPTS = 5
 
 
 @networks.register("sam3", what="segment")
-class Sam3:
+class Sam3Network:
     """Instances of named things in one frame. Frames are squeezed to the network's square, 1008x1008.
 
-    Args:
-        folder: Folder with config.json, model.safetensors (of the image model, or of the video model that contains it)
-            and tokenizer.json, as published for transformers.
-        device: Device and precision.
-
-    Raises:
-        DataError: The files do not fit.
-    """
+    `folder` holds config.json, model.safetensors (of the image model, or of the video model that contains it) and
+    tokenizer.json, as published for transformers."""
 
     name = "sam3"
     version = 1
@@ -181,13 +154,8 @@ class Sam3:
         self._texts: dict[tuple[str, ...], tuple[Any, Any]] = {}
 
     def segment(self, rgb: NDArray[np.uint8], categories: Sequence[str], *, above: float = CONFIDENCE) -> Found:
-        """Segment all instances of categories in a frame.
-
-        An instance's confidence is its probability times that of its category being in the frame at all.
-
-        Args:
-            rgb: (H, W, 3) uint8.
-        """
+        """Segment all instances of categories in a frame. An instance's confidence is its probability times that of its
+        category being in the frame at all. `rgb`: (H, W, 3) uint8."""
         height, width = checked_frame(rgb)
         names = tuple(dict.fromkeys(categories))
         outputs = transformers_for(self.name).modeling_outputs
@@ -246,7 +214,7 @@ SHORT_PX, LONG_PX = 800, 1333
 """The shorter side of what the network is shown, unless the longer one would exceed the second."""
 
 
-class Detection(NamedTuple):
+class DetectedBox(NamedTuple):
     """A named thing in a frame."""
 
     name: str
@@ -258,13 +226,7 @@ class Detection(NamedTuple):
 class GroundingDino:
     """Boxes of named things in one frame.
 
-    Args:
-        folder: Folder with config.json, model.safetensors and tokenizer.json, as published for transformers.
-        device: Device and precision.
-
-    Raises:
-        DataError: The files do not fit.
-    """
+    `folder` holds config.json, model.safetensors and tokenizer.json, as published for transformers."""
 
     name = "grounding-dino"
     version = 1
@@ -281,17 +243,12 @@ class GroundingDino:
         words = self._model.config.text_config.vocab_size
         self._tokenizer = load_tokenizer(folder, what=f"'{self.name}'", words=words)
 
-    def detect(self, rgb: NDArray[np.uint8], names: Sequence[str], *, score: float = SCORE) -> list[Detection]:
-        """Detect named things in a frame.
-
-        A box has the name whose tokens respond most to it, and that response as its score. As many names go into one
-        question as the network can read; what two questions find in one place counts as two detections.
-
-        Args:
-            rgb: (H, W, 3) uint8.
-        """
+    def detect(self, rgb: NDArray[np.uint8], names: Sequence[str], *, score: float = SCORE) -> list[DetectedBox]:
+        """Detect named things in a frame. A box has the name whose tokens respond most to it, and that response as its
+        score. As many names go into one question as the network can read; what two questions find in one place counts
+        as two detections. `rgb`: (H, W, 3) uint8."""
         height, width = checked_frame(rgb)
-        found: list[Detection] = []
+        found: list[DetectedBox] = []
         scale = np.array([width, height, width, height], np.float32)
         with inference(self._device):
             pixels = shown(rgb, *shown_size(height, width), *IMAGENET, self._device)
@@ -300,12 +257,14 @@ class GroundingDino:
                 answer = self._model(pixel_values=pixels, input_ids=tokens)
                 by_token = answer.logits[0].float().sigmoid().cpu().numpy()
                 by_name = np.stack([by_token[:, span].max(axis=1) for span in spans], axis=1)
-                corners = np.clip(_corners(answer.pred_boxes[0].float().cpu().numpy()), 0, 1) * scale
+                centre, size = np.split(answer.pred_boxes[0].float().cpu().numpy(), 2, axis=1)
+                corners = np.concatenate([centre - size / 2, centre + size / 2], axis=1)
+                corners = np.clip(corners, 0, 1) * scale
                 for row in np.flatnonzero(by_name.max(axis=1) >= score):
                     best = int(by_name[row].argmax())
                     x0, y0, x1, y1 = corners[row].tolist()
                     if x0 < x1 and y0 < y1:  # some lie outside the frame
-                        found.append(Detection(part[best], float(by_name[row, best]), (x0, y0, x1, y1)))
+                        found.append(DetectedBox(part[best], float(by_name[row, best]), (x0, y0, x1, y1)))
         return sorted(found, key=lambda each: -each.score)
 
     def _questions(self, names: Sequence[str]) -> Iterator[tuple[list[str], list[int], list[slice]]]:
@@ -349,9 +308,3 @@ def shown_size(height: int, width: int) -> tuple[int, int]:
 
 def _text(names: Sequence[str]) -> str:
     return ". ".join(name.strip().lower() for name in names) + "."
-
-
-def _corners(boxes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, 4) x0, y0, x1, y1 of centres, widths and heights."""
-    centre, size = boxes[:, :2], boxes[:, 2:]
-    return np.concatenate([centre - size / 2, centre + size / 2], axis=1)

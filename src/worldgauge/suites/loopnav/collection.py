@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -34,19 +35,11 @@ from worldgauge.engine.collection import (
 )
 from worldgauge.engine.options import option
 from worldgauge.suites.loopnav import format_check as checking
+from worldgauge.suites.loopnav import walks
 from worldgauge.suites.loopnav.format import MANIFEST, TYPES, worlds_of, write_manifest, write_trajectory
 from worldgauge.suites.loopnav.format_records import read_bytes, read_records
-from worldgauge.suites.loopnav.walks import (
-    Game,
-    LoopFailedError,
-    Mode,
-    Pictures,
-    close_locations,
-    kept_facts,
-    open_location,
-    record_loop,
-)
 from worldgauge.worlds import worlds
+from worldgauge.worlds.captions import captions_along
 from worldgauge.worlds.minecraft.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.server import address
@@ -95,7 +88,7 @@ class LoopNavOptions:
         'World to walk in: "voxel" (villages), "minecraft" (the real game), "indoor" (homes), any other with a '
         "floor, or one of your own, ./FILE.py:CLASS.",
     )
-    mode: Mode | None = option(
+    mode: walks.Mode | None = option(
         None,
         'With --world minecraft, where the game runs: "js-server" (a server that is started here), "offline" (its '
         'physics without a server) or "java" (the server that --server names). By default "java" with --server, else '
@@ -110,14 +103,14 @@ class LoopNavOptions:
         'Worlds: those of "test", which are evaluated, or of "train" or "val". No village or home is in two of them.',
         choices=SPLITS,
     )
-    pictures: Pictures | None = option(
+    pictures: walks.Pictures | None = option(
         None,
         'With --world minecraft, how frames are drawn: "ours" (the default), "viewer" (the published renderer) or '
         '"released" (the same, with its missing stairs).',
     )
     scenes: str | None = option(
         None,
-        "With --world scan: registered folders or keys of scenes, separated by commas (worldgauge world list). Each "
+        "With --world scan: registered folders or keys of scenes, separated by commas (worldgauge list scans). Each "
         "is one world; --settlements is not asked.",
     )
 
@@ -126,15 +119,15 @@ class LoopNavOptions:
             object.__setattr__(self, "world", worlds.named(self.world).name)
 
     @property
-    def game(self) -> Game | None:
+    def game(self) -> walks.Game | None:
         """How the real game is used; None in an embedded world."""
         given = {name: getattr(self, name) for name in ("mode", "server", "places", "pictures")}
         if self.world != "minecraft":
             if extra := [name for name, value in given.items() if value is not None]:
                 raise UsageError(f"--{extra[0]} goes with --world minecraft")
             return None
-        mode: Mode = self.mode or ("js-server" if self.server is None else "java")
-        return Game(mode, self.server, tuple((self.places or "").split()), self.pictures or "ours")
+        mode: walks.Mode = self.mode or ("js-server" if self.server is None else "java")
+        return walks.Game(mode, self.server, tuple((self.places or "").split()), self.pictures or "ours")
 
 
 @collections.register("loopnav")
@@ -160,7 +153,7 @@ class LoopNavCollection(Collection):
         options = self.options
         check_walkable(options.world)
         if (options.world == "scan") != (options.scenes is not None):
-            raise UsageError("--world scan and --scenes go together: folders or keys of worldgauge world list")
+            raise UsageError("--world scan and --scenes go together: folders or keys of worldgauge list scans")
         game = options.game
         if game is None:
             return
@@ -203,20 +196,18 @@ class LoopNavCollection(Collection):
         options = self.options
         for number, location, kind in self._locations():
             world_seed = world_seed_of(options.seed, number, options.split)
-            for type in options.types:
-                for radius in options.ranges:
-                    for index in range(options.per_combination):
-                        stamp = stamp_of(number % _MAX_SETTLEMENTS, type, radius, index)
-                        args = {
-                            "location": location,
-                            "kind": kind,
-                            "world_seed": world_seed,
-                            "type": type,
-                            "radius": radius,
-                            "stamp": stamp,
-                            "entropy": [options.seed, number, TYPES.index(type), radius, index],
-                        }
-                        yield Item(f"{type}/{location}/{radius}/{stamp}", args, location)
+            for type, radius, index in product(options.types, options.ranges, range(options.per_combination)):
+                stamp = stamp_of(number % _MAX_SETTLEMENTS, type, radius, index)
+                args = {
+                    "location": location,
+                    "kind": kind,
+                    "world_seed": world_seed,
+                    "type": type,
+                    "radius": radius,
+                    "stamp": stamp,
+                    "entropy": [options.seed, number, TYPES.index(type), radius, index],
+                }
+                yield Item(f"{type}/{location}/{radius}/{stamp}", args, location)
 
     def is_done(self, item: Item) -> bool:
         """Whether both files of a trajectory are there."""
@@ -247,13 +238,15 @@ class LoopNavCollection(Collection):
         done = self.is_done(item)
         if game is not None and done:
             if game.mode == "java":
-                facts = kept_facts(self.out, game.place(args["location"]))
+                facts = walks.stored_facts(self.out, game.place(args["location"]))
                 return Made(len(read_records(records)), facts)
             game = replace(game, mode="offline")  # the same walk, sooner
-        place = open_location(self.out, args["location"], self.options.world, args["kind"], args["world_seed"], game)
+        place = walks.open_location(
+            self.out, args["location"], self.options.world, args["kind"], args["world_seed"], game
+        )
         rng = np.random.default_rng(args["entropy"])
         try:
-            walk = record_loop(
+            walk = walks.record_loop(
                 place.site,
                 kind=args["type"],
                 radius=args["radius"],
@@ -262,10 +255,10 @@ class LoopNavCollection(Collection):
                 look_around=not self.options.no_look_around,
                 laps=self.options.laps,
             )
-        except LoopFailedError as error:
+        except walks.LoopFailedError as error:
             return Made(world=place.facts, discards=error.reasons, failure=str(error))
         except (BridgeError, BridgeLostError):
-            close_locations()  # a bot that was kicked, a server that ended: the next item starts with new ones
+            walks.close_locations()  # a bot that was kicked, a server that ended: the next item starts with new ones
             raise
         walk = place.recorded(walk)
         if not done:
@@ -281,12 +274,13 @@ class LoopNavCollection(Collection):
                 walk=walk,
                 frames=place.frames(walk.poses, camera, progress, self.device),
                 seed=place.seed,
+                captions=captions_along(place.world, walk.poses, camera),
             )
         return Made(len(walk), place.facts, discards=walk.discards)
 
     def close(self) -> None:
         """Stop what was started for the last places."""
-        close_locations()
+        walks.close_locations()
 
     def manifest(self) -> dict[str, Any] | None:
         """Settings of the collection that is in `out` already; None where no place was collected yet."""
@@ -316,7 +310,7 @@ class LoopNavCollection(Collection):
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
         """Counts, lengths and shapes of loops next to the published ones."""
-        return checking.check(root, decode=decode).report()
+        return checking.check(root, decode=decode)
 
     def _files(self, item: Item) -> tuple[Path, Path]:
         """Video and records."""
@@ -345,11 +339,7 @@ class LoopNavCollection(Collection):
 
 
 def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
-    """File name MM-DD_HH-MM-SS of a trajectory: unique in a collection, and independent of its extent.
-
-    Args:
-        radius: Range in blocks.
-    """
+    """File name MM-DD_HH-MM-SS of a trajectory: unique in a collection, and independent of its extent."""
     place = (settlement * len(TYPES) + TYPES.index(type)) * (_MAX_RADIUS + 1) + radius
     moment = datetime(2025, 1, 1) + timedelta(seconds=place * _MAX_PER_COMBINATION + index)
     return moment.strftime("%m-%d_%H-%M-%S")

@@ -17,8 +17,8 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -32,21 +32,8 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import Stamp, check_name, digest_of, parse_json, stamp_of, write_file
 from worldgauge.core.video import Clip, Writer
-from worldgauge.suites.loopnav.format_records import (
-    HELD_KEYS,
-    Fault,
-    Measures,
-    exact_return_index,
-    first_return_index,
-    goal_changes,
-    judge,
-    measure,
-    parse_records,
-    read_bytes,
-    read_records,
-    return_index,
-    walk_of,
-)
+from worldgauge.suites.loopnav import format_records
+from worldgauge.suites.loopnav.format_records import Fault, WalkMeasures
 from worldgauge.worlds import files_of, located
 from worldgauge.worlds.voxel.world import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 from worldgauge.worlds.walking.walk import LoopKind, Walk, WalkGoal
@@ -70,14 +57,12 @@ def write_trajectory(
     walk: Walk,
     frames: Iterable[NDArray[np.uint8]],
     seed: int | None,
+    captions: Sequence[tuple[int, str]] = (),
 ) -> Path:
     """Write `walk` as <type>/<location>/<radius>/<stamp>.avi and .json.
 
-    The video is put in place first and the records last, so a trajectory with records is complete.
-
-    Args:
-        radius: Range in blocks.
-        frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB.
+    The video is put in place first and the records last, so a trajectory with records is complete. `frames` are single
+    ones (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. `captions` are pairs of a frame and the sentence from there on.
     """
     where = f"{type}/{location}/{radius}/{stamp}"
     folder = Path(root) / check_name(type, where) / check_name(location, where) / str(int(radius))
@@ -94,7 +79,7 @@ def write_trajectory(
             raise DataError(f"{records}: {video.frames} frames for a walk of {len(walk)}; render one frame a pose")
     extra = {"location": location, "nvtype": type, "nvrange": radius}
     extra = extra if seed is None else {"seed": seed, **extra}
-    rows = ",\n".join(json.dumps(row, allow_nan=False) for row in _rows(walk, extra))
+    rows = ",\n".join(json.dumps(row, allow_nan=False) for row in _rows(walk, extra, dict(captions)))
     write_file(records, f"[\n{rows}\n]\n")
     return records
 
@@ -109,7 +94,10 @@ def write_manifest(root: Path, locations: Mapping[str, WorldFacts], settings: Ma
         "format": MANIFEST_FORMAT,
         "version": MANIFEST_VERSION,
         "settings": dict(settings),
-        "locations": {name: _world_row(facts) for name, facts in sorted({**known, **locations}.items())},
+        "locations": {
+            name: {"world": facts.name, "params": dict(facts.params), "digest": facts.digest}
+            for name, facts in sorted({**known, **locations}.items())
+        },
         "camera": {"vertical_fov_deg": VERTICAL_FOV_DEG, "eye_height_m": EYE_HEIGHT_M},
     }
     path = Path(root) / MANIFEST
@@ -125,7 +113,7 @@ def worlds_of(root: Path) -> dict[str, WorldFacts]:
 def pictures_of(root: Path) -> str:
     """Who drew the frames: another renderer's name from the manifest, else "ours", our own camera."""
     path = Path(root) / MANIFEST
-    content = parse_json(read_bytes(path), str(path)) if path.exists() else {}
+    content = parse_json(format_records.read_bytes(path), str(path)) if path.exists() else {}
     game = content.get("settings", {}).get("game") if isinstance(content, dict) else None
     return str(game.get("pictures", "ours")) if isinstance(game, dict) else "ours"
 
@@ -135,7 +123,7 @@ def _recorded(root: Path) -> dict[str, WorldFacts]:
     path = Path(root) / MANIFEST
     if not path.exists():
         return {}
-    content = parse_json(read_bytes(path), str(path))
+    content = parse_json(format_records.read_bytes(path), str(path))
     if not isinstance(content, dict):
         raise DataError(f"{path}: expected an object; remove or repair the manifest")
     version: int = _field(content, "version", int, str(path))
@@ -143,13 +131,16 @@ def _recorded(root: Path) -> dict[str, WorldFacts]:
         raise DataError(f"{path}: version {version} is newer than this worldgauge; update it")
     _field(content, "settings", dict, str(path))
     locations: dict[str, Any] = _field(content, "locations", dict, str(path))
-    return {
-        check_name(name, str(path)): _world_facts(_field(locations, name, dict, f"{path}: locations"), path, name)
-        for name in locations
-    }
+    worlds = {}
+    for name in locations:
+        row: dict[str, Any] = _field(locations, name, dict, f"{path}: locations")
+        where = f"{path}: location '{check_name(name, str(path))}'"
+        digest = None if row.get("digest") is None else _field(row, "digest", str, where)
+        worlds[name] = WorldFacts(_field(row, "world", str, where), _field(row, "params", dict, where), digest)
+    return worlds
 
 
-def _rows(walk: Walk, extra: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+def _rows(walk: Walk, extra: Mapping[str, Any], captions: Mapping[int, str]) -> Iterable[dict[str, Any]]:
     """One object a frame, in the game's frame: our (x, y, z) -> (x, z, -y), yaw - pi/2."""
     for t in range(len(walk)):
         x, y, z = walk.positions[t]
@@ -164,11 +155,12 @@ def _rows(walk: Walk, extra: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
                 "forward": bool(walk.forward[t]),
                 "jump": bool(walk.jump[t]),
                 "camera": [float(angle) for angle in walk.camera[t]],
-                **dict.fromkeys(HELD_KEYS, False),
+                **dict.fromkeys(format_records.HELD_KEYS, False),
             },
             "goal": None if goal is None else _game_goal(goal),
             "frame_count": FIRST_FRAME + t,
             "extra_info": extra,
+            **({"caption": captions[t]} if t in captions else {}),
         }
 
 
@@ -181,17 +173,6 @@ def _game_goal(goal: WalkGoal) -> dict[str, int]:
 
 def _rounded(value: float) -> float:
     return round(float(value), 3) + 0.0  # no "-0.0"
-
-
-def _world_row(facts: WorldFacts) -> dict[str, Any]:
-    row = asdict(facts)
-    return {"world": row["name"], "params": dict(row["params"]), "digest": row["digest"]}
-
-
-def _world_facts(row: Mapping[str, Any], path: Path, name: str) -> WorldFacts:
-    where = f"{path}: location '{name}'"
-    digest = None if row.get("digest") is None else _field(row, "digest", str, where)
-    return WorldFacts(_field(row, "world", str, where), _field(row, "params", dict, where), digest)
 
 
 def _field(row: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
@@ -213,204 +194,15 @@ MAX_INDEX_BYTES = 256 * 2**20
 Split = Literal["train", "validation", "test"]
 
 _VILLAGE = re.compile(r".+_village_(\d{1,6})")
-_EXAMINED = (
-    "n_frames",
-    "return_index",
-    "exact_return_index",
-    "first_return_index",
-    "flags",
-    "fault",
-    "invalid",
-    "fingerprint",
-)
-
 Selection = Literal["all", "paper"]
 TEST_VILLAGE = 20
 PER_VILLAGE = 3
 
 
 @dataclass(frozen=True)
-class Trajectory:
-    """One recorded loop on disk.
+class LoopFiles:
+    """The two files of one loop, which may be missing. radius: range in blocks."""
 
-    Attributes:
-        video: The video file; may be missing when `invalid` says so.
-        records: The JSON file; may be missing when `invalid` says so.
-        radius: Range in blocks.
-        return_index: First frame of the way back by the released rule.
-        exact_return_index: First frame of the way back by changes of the goal.
-        first_return_index: First frame of the first way back, of walks of several laps.
-        flags: Noteworthy facts that do not make it invalid.
-        fault: Why it is left out, as a code; else None.
-        invalid: Why it is left out, as a line; else None.
-        fingerprint: SHA-256 over both files, without the world they show (see `fingerprint_of`).
-        measures: Numbers of the walk; None when the records cannot be read.
-    """
-
-    id: str
-    video: Path
-    records: Path
-    type: LoopKind
-    location: str
-    radius: int
-    n_frames: int
-    return_index: int | None
-    exact_return_index: int | None
-    first_return_index: int | None
-    flags: tuple[str, ...]
-    fault: Fault | None
-    invalid: str | None
-    fingerprint: str
-    measures: Measures | None
-
-    @property
-    def stamp(self) -> str:
-        """Name of both files without suffix."""
-        return self.video.stem
-
-    @property
-    def village_index(self) -> int | None:
-        """Number of the village, such as 20 of plains_village_20; None for other places."""
-        found = _VILLAGE.fullmatch(self.location)
-        return int(found[1]) if found else None
-
-    @property
-    def split(self) -> Split | None:
-        """Split of its village; None for other places and other numbers."""
-        return None if self.village_index is None else split_of(self.village_index)
-
-
-def split_of(village_index: int) -> Split | None:
-    """Split of a village: 1-16 train, 17-18 validation, 19-20 test (paper, appendix B.1); None for other numbers."""
-    splits: tuple[tuple[int, Split], ...] = ((16, "train"), (18, "validation"), (20, "test"))
-    return next((split for last, split in splits if 1 <= village_index <= last), None)
-
-
-def discover(root: Path) -> list[Trajectory]:
-    """All trajectories of a folder, sorted by id.
-
-    What was learned from unchanged files (same stamp) comes from an index file in `root`, or from the
-    user's cache when `root` cannot be written. A file that cannot be read makes its trajectory invalid.
-    """
-    root = Path(root)
-    if not root.is_dir():
-        raise DataError(f"{root}: no such folder")
-    index_path = _index_path(root)
-    known = _read_index(index_path)
-    entries: dict[str, Any] = {}
-    found: dict[str, Trajectory] = {}
-    try:
-        for pair in _scan(root):
-            entry = known.get(pair.key)
-            trajectory = _recall(pair, entry)
-            if trajectory is None:
-                trajectory = _examine(pair)
-                entry = {"stamps": pair.stamps, **_facts(trajectory)}
-            if trajectory.id in found:
-                raise DataError(f"{root}: '{trajectory.id}' is there twice, in both folder orders; remove one")
-            found[trajectory.id], entries[pair.key] = trajectory, entry
-    except BaseException:
-        # The first look at a published set takes minutes: what was learned before an interrupt is kept.
-        _write_index(index_path, {**known, **entries})
-        raise
-    if entries != known:
-        _write_index(index_path, entries)
-    return [found[name] for name in sorted(found)]
-
-
-def find(root: Path, id: str) -> Trajectory | None:
-    """One trajectory of a folder by its id; no other is read. None where there is none."""
-    parts = [check_name(part, id) for part in id.split("/")]
-    kind = next((kind for kind in TYPES if kind == parts[0]), None)
-    if kind is not None and len(parts) == 4 and parts[2].isdecimal():
-        location, radius, stamp = parts[1:]
-        orders = [(location, radius)] if location.isdigit() else [(location, radius), (radius, location)]
-        for outer, inner in orders:
-            pair = _Pair("", _base(Path(root)) / kind / outer / inner, kind, location, int(radius), stamp)
-            if any(pair.stamps):
-                return _examine(pair)
-    # A range may be spelled otherwise in the folder, such as 05.
-    return next((one for one in discover(root) if one.id == id), None)
-
-
-def load(trajectory: Trajectory, world: WorldFacts | None = None, pictures: str = "ours") -> Episode:
-    """Read a trajectory as an Episode in our frame; frames are decoded when needed.
-
-    Row t of the actions is (forward, jump) of record t and the camera change of record t + 1: a record
-    holds the turn that led to it and the keys that act on the next one.
-    """
-    records = read_records(trajectory.records)
-    clip = Clip.open(trajectory.video)
-    if len(records) != len(clip):
-        raise DataError(f"{trajectory.video}: {len(clip)} frames, but {len(records)} records in its JSON file")
-    walk = walk_of(records, trajectory.type, trajectory.radius)
-    facts = {
-        "type": trajectory.type,
-        "location": trajectory.location,
-        "range": trajectory.radius,
-        "seed": walk.seed,
-        "split": trajectory.split,
-        "return_index": trajectory.return_index,
-        "exact_return_index": trajectory.exact_return_index,
-        "goal_changes": goal_changes([record.goal for record in records]),
-        "flags": list(trajectory.flags),
-        "pictures": pictures,
-    }
-    return Episode(
-        id=trajectory.id,
-        clip=clip,
-        poses=walk.poses,
-        actions=aligned_actions(walk),
-        camera=Camera.from_vertical_fov(clip.width, clip.height, VERTICAL_FOV_DEG),
-        world=world,
-        facts=facts,
-    )
-
-
-def fingerprint_of(trajectory: Trajectory, world: WorldFacts | None) -> str:
-    """Digest a recording and the world it shows.
-
-    The same recording with another world, or with none, is another task: references and labels are made from the world.
-    The digest covers the content of the world's files, not where they lie.
-    """
-    facts = None if world is None else [world.name, _without_files(world), world.digest]
-    text = json.dumps([trajectory.fingerprint, facts], sort_keys=True, allow_nan=False)
-    return digest_of(text)
-
-
-def aligned_actions(walk: Walk) -> Actions:
-    """Actions of a walk: keys of frame t and camera change of frame t + 1 drive frame t to t + 1."""
-    columns = [walk.forward[:-1], walk.jump[:-1], walk.camera[1:, 0], walk.camera[1:, 1]]
-    return Actions(LOOP_WALK, np.stack(columns, axis=-1).astype(np.float32))
-
-
-def select(trajectories: Iterable[Trajectory], rule: Selection = "all") -> list[Trajectory]:
-    """The trajectories that `rule` evaluates, in the order given. Invalid ones are kept, for the caller to count."""
-    if rule == "all":
-        return list(trajectories)
-    if rule != "paper":
-        raise UsageError(f"unknown selection '{rule}'; choose 'all' or 'paper'")
-    groups: dict[tuple[str, int, str], list[Trajectory]] = defaultdict(list)
-    for trajectory in sorted(trajectories, key=lambda t: t.id):
-        if trajectory.village_index == TEST_VILLAGE:
-            groups[trajectory.type, trajectory.radius, trajectory.location].append(trajectory)
-    return [trajectory for group in groups.values() for trajectory in group[:PER_VILLAGE]]
-
-
-def default_selection(root: Path) -> Selection:
-    """The rule by default: "all" for data collected here, which have a manifest, "paper" for the published set."""
-    return "all" if (Path(root) / MANIFEST).exists() else "paper"
-
-
-def _without_files(world: WorldFacts) -> dict[str, Any]:
-    return {name: value for name, value in world.params.items() if name not in files_of(world.name)}
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """The two files of one trajectory."""
-
-    key: str
     folder: Path
     type: LoopKind
     location: str
@@ -424,18 +216,189 @@ class _Pair:
 
     @property
     def id(self) -> str:
+        """Path without suffix, in the published order."""
         return f"{self.type}/{self.location}/{self.radius}/{self.stamp}"
 
     @property
     def video(self) -> Path:
+        """The Motion JPEG video."""
         return self.folder / f"{self.stamp}.avi"
 
     @property
     def records(self) -> Path:
+        """The JSON file."""
         return self.folder / f"{self.stamp}.json"
 
 
-def _scan(root: Path) -> Iterator[_Pair]:
+@dataclass(frozen=True)
+class LoopTrajectory(LoopFiles):
+    """One recorded loop on disk.
+
+    Attributes:
+        return_index: First frame of the way back by the released rule.
+        exact_return_index: First frame of the way back by changes of the goal.
+        first_return_index: First frame of the first way back, of walks of several laps.
+        flags: Noteworthy facts that do not make it invalid.
+        fault: Why it is left out, as a code; else None.
+        invalid: Why it is left out, as a line; else None.
+        fingerprint: SHA-256 over both files, without the world they show (see `fingerprint_of`).
+        measures: Numbers of the walk; None when the records cannot be read.
+    """
+
+    n_frames: int
+    return_index: int | None
+    exact_return_index: int | None
+    first_return_index: int | None
+    flags: tuple[str, ...]
+    fault: Fault | None
+    invalid: str | None
+    fingerprint: str
+    measures: WalkMeasures | None
+
+    @property
+    def village_index(self) -> int | None:
+        """Number of the village, such as 20 of plains_village_20; None for other places."""
+        village = _VILLAGE.fullmatch(self.location)
+        return int(village[1]) if village else None
+
+    @property
+    def split(self) -> Split | None:
+        """Split of its village; None for other places and other numbers."""
+        return None if self.village_index is None else split_of(self.village_index)
+
+
+def split_of(village_index: int) -> Split | None:
+    """Split of a village: 1-16 train, 17-18 validation, 19-20 test (paper, appendix B.1); None for other numbers."""
+    splits: tuple[tuple[int, Split], ...] = ((16, "train"), (18, "validation"), (20, "test"))
+    return next((split for last, split in splits if 1 <= village_index <= last), None)
+
+
+def discover(root: Path) -> list[LoopTrajectory]:
+    """All trajectories of a folder, sorted by id.
+
+    What was learned from unchanged files (same stamp) comes from an index file in `root`, or from the
+    user's cache when `root` cannot be written. A file that cannot be read makes its trajectory invalid.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder")
+    index_path = _index_path(root)
+    known = _read_index(index_path)
+    entries: dict[str, Any] = {}
+    found: dict[str, LoopTrajectory] = {}
+    try:
+        for pair in _scan(root):
+            key = (pair.folder / pair.stamp).relative_to(root).as_posix()
+            entry = known.get(key)
+            trajectory = _recall(pair, entry)
+            if trajectory is None:
+                trajectory = _examine(pair)
+                examined = {name: value for name, value in asdict(trajectory).items() if name in _EXAMINED}
+                entry = {"stamps": pair.stamps, **examined}
+            if trajectory.id in found:
+                raise DataError(f"{root}: '{trajectory.id}' is there twice, in both folder orders; remove one")
+            found[trajectory.id], entries[key] = trajectory, entry
+    except BaseException:
+        # The first look at a published set takes minutes: what was learned before an interrupt is kept.
+        _write_index(index_path, {**known, **entries})
+        raise
+    if entries != known:
+        _write_index(index_path, entries)
+    return [found[name] for name in sorted(found)]
+
+
+def find(root: Path, id: str) -> LoopTrajectory | None:
+    """One trajectory of a folder by its id; no other is read. None where there is none."""
+    parts = [check_name(part, id) for part in id.split("/")]
+    kind = next((kind for kind in TYPES if kind == parts[0]), None)
+    if kind is not None and len(parts) == 4 and parts[2].isdecimal():
+        location, radius, stamp = parts[1:]
+        orders = [(location, radius)] if location.isdigit() else [(location, radius), (radius, location)]
+        for outer, inner in orders:
+            pair = LoopFiles(_base(Path(root)) / kind / outer / inner, kind, location, int(radius), stamp)
+            if any(pair.stamps):
+                return _examine(pair)
+    # A range may be spelled otherwise in the folder, such as 05.
+    return next((one for one in discover(root) if one.id == id), None)
+
+
+def load(trajectory: LoopTrajectory, world: WorldFacts | None = None, pictures: str = "ours") -> Episode:
+    """Read a trajectory as an Episode in our frame; frames are decoded when needed.
+
+    Row t of the actions is (forward, jump) of record t and the camera change of record t + 1: a record
+    holds the turn that led to it and the keys that act on the next one.
+    """
+    records = format_records.read_records(trajectory.records)
+    clip = Clip.open(trajectory.video)
+    if len(records) != len(clip):
+        raise DataError(f"{trajectory.video}: {len(clip)} frames, but {len(records)} records in its JSON file")
+    walk = format_records.walk_of(records, trajectory.type, trajectory.radius)
+    facts = {
+        "type": trajectory.type,
+        "location": trajectory.location,
+        "range": trajectory.radius,
+        "seed": walk.seed,
+        "split": trajectory.split,
+        "return_index": trajectory.return_index,
+        "exact_return_index": trajectory.exact_return_index,
+        "goal_changes": format_records.goal_changes([record.goal for record in records]),
+        "flags": list(trajectory.flags),
+        "pictures": pictures,
+        "captions": [[frame, one.caption] for frame, one in enumerate(records) if one.caption],
+    }
+    return Episode(
+        id=trajectory.id,
+        clip=clip,
+        poses=walk.poses,
+        actions=aligned_actions(walk),
+        camera=Camera.from_vertical_fov(clip.width, clip.height, VERTICAL_FOV_DEG),
+        world=world,
+        facts=facts,
+    )
+
+
+def fingerprint_of(trajectory: LoopTrajectory, world: WorldFacts | None) -> str:
+    """Digest a recording and the world it shows.
+
+    The same recording with another world, or with none, is another task: baselines and labels are made from the world.
+    The digest covers the content of the world's files, not where they are.
+    """
+    facts = None
+    if world is not None:
+        params = {name: value for name, value in world.params.items() if name not in files_of(world.name)}
+        facts = [world.name, params, world.digest]
+    return digest_of(json.dumps([trajectory.fingerprint, facts], sort_keys=True, allow_nan=False))
+
+
+def aligned_actions(walk: Walk) -> Actions:
+    """Actions of a walk: keys of frame t and camera change of frame t + 1 drive frame t to t + 1."""
+    columns = [walk.forward[:-1], walk.jump[:-1], walk.camera[1:, 0], walk.camera[1:, 1]]
+    return Actions(LOOP_WALK, np.stack(columns, axis=-1).astype(np.float32))
+
+
+def select(trajectories: Iterable[LoopTrajectory], rule: Selection = "all") -> list[LoopTrajectory]:
+    """The trajectories that `rule` evaluates, in the order given. Invalid ones are kept, for the caller to count."""
+    if rule == "all":
+        return list(trajectories)
+    if rule != "paper":
+        raise UsageError(f"unknown selection '{rule}'; choose 'all' or 'paper'")
+    groups: dict[tuple[str, int, str], list[LoopTrajectory]] = defaultdict(list)
+    for trajectory in sorted(trajectories, key=lambda t: t.id):
+        if trajectory.village_index == TEST_VILLAGE:
+            groups[trajectory.type, trajectory.radius, trajectory.location].append(trajectory)
+    return [trajectory for group in groups.values() for trajectory in group[:PER_VILLAGE]]
+
+
+def default_selection(root: Path) -> Selection:
+    """The rule by default: "all" for data collected here, which have a manifest, "paper" for the published set."""
+    return "all" if (Path(root) / MANIFEST).exists() else "paper"
+
+
+_EXAMINED = {field.name for field in fields(LoopTrajectory)} - {field.name for field in fields(LoopFiles)}
+"""What reading the files gives; the index holds it."""
+
+
+def _scan(root: Path) -> Iterator[LoopFiles]:
     base = _base(root)
     for kind in TYPES:
         for outer in _folders(base / kind):
@@ -446,7 +409,12 @@ def _scan(root: Path) -> Iterator[_Pair]:
                 if not (radius.isascii() and radius.isdigit() and len(radius) <= 6):
                     raise DataError(f"{inner}: expected a range in blocks as folder name, such as 15, got '{radius}'")
                 location = check_name(place, str(inner))
-                yield from _pairs(inner, inner.relative_to(root).as_posix(), kind, location, int(radius))
+                names = {
+                    check_name(name, str(inner))
+                    for name, _, suffix in (entry.name.rpartition(".") for entry in _entries(inner))
+                    if name and suffix in ("avi", "json") and not name.startswith(".")
+                }
+                yield from (LoopFiles(inner, kind, location, int(radius), name) for name in sorted(names))
 
 
 def _base(root: Path) -> Path:
@@ -467,24 +435,12 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         raise DataError(f"{folder}: cannot be listed ({error.strerror})") from error
 
 
-def _pairs(folder: Path, key: str, kind: LoopKind, location: str, radius: int) -> Iterator[_Pair]:
-    names: set[str] = set()
-    for entry in _entries(folder):
-        name, dot, suffix = entry.name.rpartition(".")
-        if entry.name.startswith(".") or suffix not in ("avi", "json") or not dot:
-            continue
-        check_name(name, str(folder))
-        names.add(name)
-    for name in sorted(names):
-        yield _Pair(f"{key}/{name}", folder, kind, location, radius, name)
-
-
-def _examine(pair: _Pair) -> Trajectory:
+def _examine(pair: LoopFiles) -> LoopTrajectory:
     """Read both files once: the records, the number of frames (without decoding), the hashes."""
     seen = hashlib.sha256()
     n_frames, split, exact, first = 0, None, None, None
     flags: tuple[str, ...] = ()
-    measures: Measures | None = None
+    measures: WalkMeasures | None = None
     invalid: str | None = None
     fault: Fault | None = "incomplete"  # what a raise below means
     try:
@@ -492,21 +448,21 @@ def _examine(pair: _Pair) -> Trajectory:
             missing = "video" if pair.stamps[0] is None else "records"
             raise DataError(f"has no {missing}: {pair.stamp} is not complete, or a link in it leads nowhere")
         fault = "records"
-        data = read_bytes(pair.records)
+        data = format_records.read_bytes(pair.records)
         seen.update(hashlib.sha256(data).digest())
         fault = "video"
         with open(pair.video, "rb") as file:
             seen.update(hashlib.file_digest(file, "sha256").digest())
         fault = "records"
-        records = parse_records(data, pair.records.name)
+        records = format_records.parse_records(data, pair.records.name)
         n_frames = len(records)
         if not records:
             raise DataError("holds no record")
         goals = [record.goal for record in records]
-        split = return_index((records[0].x, records[0].z), goals)
-        exact, first = exact_return_index(goals), first_return_index(goals)
-        measures = measure(walk_of(records, pair.type, pair.radius), split)
-        verdict = judge(records, measures, kind=pair.type, location=pair.location, radius=pair.radius)
+        split = format_records.return_index((records[0].x, records[0].z), goals)
+        exact, first = format_records.exact_return_index(goals), format_records.first_return_index(goals)
+        measures = format_records.measure(format_records.walk_of(records, pair.type, pair.radius), split)
+        verdict = format_records.judge(records, measures, kind=pair.type, location=pair.location, radius=pair.radius)
         flags = verdict.flags
         fault = "video"
         decoded = len(Clip.open(pair.video))
@@ -515,33 +471,23 @@ def _examine(pair: _Pair) -> Trajectory:
             fault, invalid = "lengths", f"{decoded} frames in the video, {n_frames} records"
     except (DataError, OSError) as error:
         invalid = str(error).replace(f"{pair.folder}{os.sep}", "")
-    return Trajectory(
-        pair.id, pair.video, pair.records, pair.type, pair.location, pair.radius,
+    return LoopTrajectory(
+        pair.folder, pair.type, pair.location, pair.radius, pair.stamp,
         n_frames, split, exact, first, flags, fault, invalid, seen.hexdigest(), measures,
     )  # fmt: skip
 
 
-def _facts(trajectory: Trajectory) -> dict[str, Any]:
-    facts: dict[str, Any] = {name: getattr(trajectory, name) for name in _EXAMINED}
-    facts["flags"] = list(trajectory.flags)
-    facts["measures"] = None if trajectory.measures is None else asdict(trajectory.measures)
-    return facts
-
-
-def _recall(pair: _Pair, entry: Any) -> Trajectory | None:
+def _recall(pair: LoopFiles, entry: Any) -> LoopTrajectory | None:
     """The trajectory as the index has it; None when its files changed or the entry is not one of ours."""
     if not isinstance(entry, Mapping) or entry.get("stamps") != [one and list(one) for one in pair.stamps]:
         return None
     try:
         facts = {name: entry[name] for name in _EXAMINED}
         facts["flags"] = tuple(facts["flags"])
-        measures = None if entry["measures"] is None else Measures(**entry["measures"])
+        facts["measures"] = None if facts["measures"] is None else WalkMeasures(**facts["measures"])
     except (KeyError, TypeError):
         return None
-    return Trajectory(
-        id=pair.id, video=pair.video, records=pair.records, type=pair.type, location=pair.location,
-        radius=pair.radius, measures=measures, **facts,
-    )  # fmt: skip
+    return LoopTrajectory(pair.folder, pair.type, pair.location, pair.radius, pair.stamp, **facts)
 
 
 def _index_path(root: Path) -> Path:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,12 +23,13 @@ from worldgauge.engine.collection import (
     Severity,
     Spread,
     counted,
+    data_report,
     mean_text,
     number_text,
     spread,
 )
-from worldgauge.suites.loopnav.format import Trajectory, discover, worlds_of
-from worldgauge.suites.loopnav.format_records import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, Measures
+from worldgauge.suites.loopnav.format import LoopTrajectory, discover, worlds_of
+from worldgauge.suites.loopnav.format_records import EXCLUSIVE_CAMERA, FILE_FAULTS, Fault, WalkMeasures
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, base_name
 from worldgauge.worlds.voxel.world import HORIZONTAL_FOV_DEG
 
@@ -44,17 +45,13 @@ ROUNDING = 0.0011
 
 @dataclass(frozen=True)
 class LoopGroup:
-    """The valid trajectories of one type and range.
+    """The valid trajectories of one type and range; published numbers are (mean, std) of the paper.
 
     Attributes:
-        range: Range in blocks.
-        published_frames: (mean, std) of the paper.
         path_length: Planar, metres.
         frames_to_line: Frames over 94.7 + 8.07 x path length.
         enclosed_area: Square metres; ABA only.
-        published_enclosed_area: (mean, std) of the paper, square metres.
         normalised_deviation: Metres, area over half the path length; ABA only.
-        published_normalised_deviation: (mean, std) of the paper, metres.
         look_around_deg: Heading arc before the first step, degrees.
     """
 
@@ -72,66 +69,37 @@ class LoopGroup:
     look_around_deg: Spread | None
 
 
-@dataclass(frozen=True)
-class LoopStatistics:
-    """What `check` found.
-
-    Attributes:
-        max_camera: Largest camera step, radians in one tick.
-    """
-
-    n_trajectories: int
-    n_valid: int
-    n_frames: int
-    max_camera: float
-    rows: tuple[LoopGroup, ...]
-    findings: tuple[Finding, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
-
-    def report(self) -> DataReport:
-        """The same statistics in the form that every check returns."""
-        columns = ("", "walks", "frames", "frames /\nline", "turn,\ndeg", "path,\nm", "area,\nm2", "deviation,\nm")
-        notes = (
-            "line: 94.7 + 8.07 x path, the fit of the published lengths; turn: headings seen before the first step",
-            f"largest camera step: {self.max_camera:.3f} rad a tick",
-        )
-        table = DataTable("mean (published mean)", columns, tuple(_table_row(row) for row in self.rows), notes)
-        return DataReport(
-            "walks", self.n_valid, self.n_trajectories, self.n_frames, self.findings, table, self.to_dict()
-        )
-
-
-def check(root: Path, *, decode: bool = False) -> LoopStatistics:
+def check(root: Path, *, decode: bool = False) -> DataReport:
     """Statistics and findings of a folder. What was indexed is not read again."""
     trajectories = discover(root)
     valid = [_Measured(t, t.measures) for t in trajectories if t.invalid is None and t.measures is not None]
-    findings = sorted(
-        [
-            *_left_out(trajectories),
-            *_of_flags(trajectories),
-            *_of_controls(valid),
-            *_of_shape(valid),
-            *_of_worlds(root),
-            *(_of_videos(valid) if decode else ()),
-        ],
-        key=lambda finding: ("error", "warning", "info").index(finding.severity),
+    findings = [
+        *_left_out(trajectories),
+        *_of_flags(trajectories),
+        *_of_walks(valid),
+        *_of_worlds(root),
+        *(_of_videos(valid) if decode else ()),
+    ]
+    rows = list(_rows(trajectories, valid))
+    facts = {
+        "n_trajectories": len(trajectories),
+        "n_valid": len(valid),
+        "n_frames": sum(item.trajectory.n_frames for item in valid),
+        "max_camera": max((item.measures.max_camera for item in valid), default=0.0),
+        "rows": [asdict(row) for row in rows],
+    }
+    columns = ("", "walks", "frames", "frames /\nline", "turn,\ndeg", "path,\nm", "area,\nm2", "deviation,\nm")
+    notes = (
+        "line: 94.7 + 8.07 x path, the fit of the published lengths; turn: headings seen before the first step",
+        f"largest camera step: {facts['max_camera']:.3f} rad a tick",
     )
-    return LoopStatistics(
-        n_trajectories=len(trajectories),
-        n_valid=len(valid),
-        n_frames=sum(item.trajectory.n_frames for item in valid),
-        max_camera=max((item.measures.max_camera for item in valid), default=0.0),
-        rows=tuple(_rows(trajectories, valid)),
-        findings=tuple(findings),
-    )
+    table = DataTable("mean (published mean)", columns, tuple(map(_table_row, rows)), notes)
+    return data_report("walks", "n_trajectories", findings, table, facts)
 
 
 class _Measured(NamedTuple):
-    trajectory: Trajectory
-    measures: Measures
+    trajectory: LoopTrajectory
+    measures: WalkMeasures
 
     @property
     def to_line(self) -> float:
@@ -152,8 +120,8 @@ def _table_row(row: LoopGroup) -> tuple[str, ...]:
     return (f"{row.type} {row.range}", str(row.trajectories), *means)
 
 
-def _rows(trajectories: Sequence[Trajectory], valid: Sequence[_Measured]) -> Iterator[LoopGroup]:
-    groups: dict[tuple[str, int], list[Trajectory]] = defaultdict(list)
+def _rows(trajectories: Sequence[LoopTrajectory], valid: Sequence[_Measured]) -> Iterator[LoopGroup]:
+    groups: dict[tuple[str, int], list[LoopTrajectory]] = defaultdict(list)
     for trajectory in trajectories:
         groups[trajectory.type, trajectory.radius].append(trajectory)
     for kind, radius in sorted(groups):
@@ -174,11 +142,11 @@ def _rows(trajectories: Sequence[Trajectory], valid: Sequence[_Measured]) -> Ite
         )
 
 
-def _left_out(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
+def _left_out(trajectories: Sequence[LoopTrajectory]) -> Iterator[Finding]:
     """One finding a kind of reason, with the first trajectory that has it."""
     if not trajectories:
         yield Finding("error", "holds no recording of the form <type>/<location>/<range>/<stamp>.avi")
-    faults: dict[Fault, list[Trajectory]] = defaultdict(list)
+    faults: dict[Fault, list[LoopTrajectory]] = defaultdict(list)
     for trajectory in trajectories:
         if trajectory.fault is not None:
             faults[trajectory.fault].append(trajectory)
@@ -191,14 +159,12 @@ def _left_out(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
 def _of_videos(valid: Sequence[_Measured]) -> Iterator[Finding]:
     """Damage inside a video that has all its frames: the decoder only mutters about it."""
     for item in valid:
-        found = problems(item.trajectory.video)
-        if found:
-            yield Finding(
-                "error", f"{item.trajectory.id}: the video decodes with {counted(len(found), 'complaint')}: {found[0]}"
-            )
+        if complaints := problems(item.trajectory.video):
+            how_many = counted(len(complaints), "complaint")
+            yield Finding("error", f"{item.trajectory.id}: the video decodes with {how_many}: {complaints[0]}")
 
 
-def _of_flags(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
+def _of_flags(trajectories: Sequence[LoopTrajectory]) -> Iterator[Finding]:
     texts: dict[str, tuple[Severity, str]] = {
         "segment_fallback": ("info", "with C within 2 blocks of A: the released rule starts the way back at B"),
         "other_keys": ("warning", "with keys other than forward and jump"),
@@ -210,64 +176,50 @@ def _of_flags(trajectories: Sequence[Trajectory]) -> Iterator[Finding]:
             yield Finding(severity, f"{counted(len(flagged), 'trajectory')} (first: {flagged[0]}) {text}")
 
 
-def _of_controls(valid: Sequence[_Measured]) -> Iterator[Finding]:
-    """Yaw against motion and against the camera, the camera's limit, its exclusiveness, idle ticks."""
+def _of_walks(valid: Sequence[_Measured]) -> Iterator[Finding]:
+    """Yaw against motion and camera, the camera's limit, its exclusiveness, idle ticks, shape and length."""
     backwards = [item for item in valid if item.measures.yaw_agreement is not None and item.measures.yaw_agreement <= 0]
-    if backwards:
-        yield Finding(
-            "error",
-            f"{_many(backwards)} in which the walker moves against its yaw: not the released convention (0 "
-            f"looks to -z, left positive)",
-        )
     fast = [item for item in valid if item.measures.max_camera > PAPER_CAMERA + 1e-6]
-    if fast:
-        most = max(item.measures.max_camera for item in fast)
-        yield Finding(
-            "warning", f"{_many(fast)} with turns of up to {most:.3f} rad in one tick; the paper's limit is 0.1"
-        )
+    most = max((item.measures.max_camera for item in fast), default=0.0)
     both = [item for item in valid if item.measures.exclusive_violations]
-    if both:
-        frames = sum(item.measures.exclusive_violations for item in both)
-        yield Finding(
-            "warning",
-            f"{_many(both)} with turns of {EXCLUSIVE_CAMERA} rad or more while a key is down, in "
-            f"{counted(frames, 'frame')}",
-        )
+    frames = counted(sum(item.measures.exclusive_violations for item in both), "frame")
     shifted = [item for item in valid if item.measures.camera_mismatch > ROUNDING]
-    if shifted:
-        most = max(item.measures.camera_mismatch for item in shifted)
-        yield Finding(
-            "warning",
-            f"{_many(shifted)} with camera values that differ from the change of yaw, by up to {most:.4f} rad",
-        )
+    shift = max((item.measures.camera_mismatch for item in shifted), default=0.0)
     idle = [item for item in valid if item.measures.idle_records]
-    if idle:
-        records = sum(item.measures.idle_records for item in idle)
-        yield Finding(
-            "info",
-            f"{_many(idle)} with idle records, {records} in all: recordings keep one idle tick per second, as "
-            "published, so each may stand for a second",
-        )
-
-
-def _of_shape(valid: Sequence[_Measured]) -> Iterator[Finding]:
-    """The look-around and the length."""
+    ticks = sum(item.measures.idle_records for item in idle)
     blind = [item for item in valid if math.degrees(item.measures.look_around) < 360 - HORIZONTAL_FOV_DEG]
-    if blind:
-        least = min(math.degrees(item.measures.look_around) for item in blind)
-        yield Finding(
-            "warning",
-            f"{_many(blind)} without every direction in sight before the first step: as little as {least:.0f} degrees "
-            "(as collected with --no-look-around)",
-        )
+    least = min((math.degrees(item.measures.look_around) for item in blind), default=0.0)
     off = [item for item in valid if abs(item.to_line - 1) > LINE_TOLERANCE]
-    if off:
-        worst = max(off, key=lambda item: abs(math.log(item.to_line)))
-        yield Finding(
+    worst = max(off, key=lambda item: abs(math.log(item.to_line)), default=None)
+    kinds: list[tuple[Severity, list[_Measured], str]] = [
+        (
+            "error",
+            backwards,
+            "in which the walker moves against its yaw: not the released convention (0 looks to -z, left positive)",
+        ),
+        ("warning", fast, f"with turns of up to {most:.3f} rad in one tick; the paper's limit is 0.1"),
+        ("warning", both, f"with turns of {EXCLUSIVE_CAMERA} rad or more while a key is down, in {frames}"),
+        ("warning", shifted, f"with camera values that differ from the change of yaw, by up to {shift:.4f} rad"),
+        (
+            "info",
+            idle,
+            f"with idle records, {ticks} in all: recordings keep one idle tick per second, as published, so each may "
+            "stand for a second",
+        ),
+        (
             "warning",
-            f"{_many(off)} more than 25% off the published line of frames against path length, "
-            f"at worst {worst.to_line:.2f} times ({worst.trajectory.id})",
-        )
+            blind,
+            f"without every direction in sight before the first step: as little as {least:.0f} degrees (as collected "
+            "with --no-look-around)",
+        ),
+    ]
+    if worst is not None:
+        where = f"at worst {worst.to_line:.2f} times ({worst.trajectory.id})"
+        kinds.append(("warning", off, f"more than 25% off the published line of frames against path length, {where}"))
+    for severity, items, text in kinds:
+        if items:
+            first = items[0].trajectory.id
+            yield Finding(severity, f"{counted(len(items), 'trajectory')} (first: {first}) {text}")
 
 
 def _of_worlds(root: Path) -> Iterator[Finding]:
@@ -294,17 +246,8 @@ def _of_worlds(root: Path) -> Iterator[Finding]:
             yield Finding("info", f"{location}: {message}")
 
 
-def _many(items: Sequence[_Measured]) -> str:
-    return f"{counted(len(items), 'trajectory')} (first: {items[0].trajectory.id})"
-
-
-def _published(name: str, kind: str, radius: int) -> tuple[float, float] | None:
-    cell = _tables()[name].get(kind, {}).get(str(radius))
-    return None if cell is None else (cell[0], cell[1])
-
-
 @cache
-def _tables() -> dict[str, Any]:
-    text = files(__package__).joinpath("published.json").read_text(encoding="utf-8")
-    tables: dict[str, Any] = json.loads(text)["walks"]
-    return tables
+def _published(name: str, kind: str, radius: int) -> tuple[float, float] | None:
+    published = json.loads(files(__package__).joinpath("published.json").read_text(encoding="utf-8"))
+    cell = published["walks"][name].get(kind, {}).get(str(radius))
+    return None if cell is None else (cell[0], cell[1])

@@ -35,13 +35,8 @@ DIGGING_KEYS = frozenset({"dig", "digging", "attack"})
 _OTHER_KEYS = (*HELD_KEYS, *sorted(DIGGING_KEYS))
 
 
-class Goal(NamedTuple):
-    """Where the planner is heading, in blocks. The paper has neither y nor range_sq.
-
-    Attributes:
-        y: Game frame; the goal is exact where it is given.
-        range_sq: Squared distance, blocks; the goal only has to be near where it is given.
-    """
+class RecordedGoal(NamedTuple):
+    """Where the planner is heading, in blocks; exact with y, near enough with range_sq. The paper has neither."""
 
     x: float
     z: float
@@ -50,17 +45,10 @@ class Goal(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """One frame as recorded.
+class LoopRecord:
+    """One frame as recorded: feet in blocks, angles in radians, yaw not wrapped, pitch up positive.
 
-    Attributes:
-        x: Feet, blocks, game frame; likewise y and z.
-        yaw_raw: Radians as stored, not wrapped.
-        pitch: Radians, up positive.
-        forward: Key that acts on the next frame.
-        jump: Key that acts on the next frame.
-        camera: (dyaw, dpitch) in radians that led to this frame.
-        goal: Where the planner is heading; None where absent.
+    The keys act on the next frame; `camera`, (dyaw, dpitch), led to this one.
     """
 
     x: float
@@ -72,12 +60,14 @@ class Record:
     jump: bool
     camera: tuple[float, float]
     held: tuple[str, ...]
-    goal: Goal | None
+    goal: RecordedGoal | None
     frame_count: int | None
     location: str | None
     type: str | None
     radius: int | None
     seed: int | None
+    caption: str | None = None
+    """What the frame shows, where that differs from the frame before."""
 
     @property
     def yaw(self) -> float:
@@ -85,7 +75,7 @@ class Record:
         return float(wrap_angle(self.yaw_raw))
 
 
-def read_records(path: Path) -> list[Record]:
+def read_records(path: Path) -> list[LoopRecord]:
     """All records of a JSON file, in order."""
     return parse_records(read_bytes(path), str(path))
 
@@ -101,7 +91,7 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def parse_records(data: bytes, where: str) -> list[Record]:
+def parse_records(data: bytes, where: str) -> list[LoopRecord]:
     """Records in the content of a JSON file."""
     rows = parse_json(data, where)
     if not isinstance(rows, list):
@@ -111,13 +101,10 @@ def parse_records(data: bytes, where: str) -> list[Record]:
     return [_record(_Fields(row, f"{where}: record {index}")) for index, row in enumerate(rows)]
 
 
-def walk_of(records: Sequence[Record], kind: LoopKind, radius: int) -> Walk:
+def walk_of(records: Sequence[LoopRecord], kind: LoopKind, radius: int) -> Walk:
     """Convert records to a walk in our frame.
 
     Positions: (x, y, z) -> (x, -z, y). Yaw: + pi/2. Block (x, y, z) -> cell (x, -z - 1, y).
-
-    Args:
-        radius: Range in blocks.
     """
     return Walk(
         positions=np.array([(r.x, -r.z, r.y) for r in records], np.float64).reshape(-1, 3),
@@ -133,7 +120,7 @@ def walk_of(records: Sequence[Record], kind: LoopKind, radius: int) -> Walk:
     )
 
 
-def _our_goal(goal: Goal) -> WalkGoal:
+def _our_goal(goal: RecordedGoal) -> WalkGoal:
     return WalkGoal(
         math.floor(goal.x),
         -math.floor(goal.z) - 1,
@@ -142,26 +129,27 @@ def _our_goal(goal: Goal) -> WalkGoal:
     )
 
 
-def _record(fields: _Fields) -> Record:
+def _record(fields: _Fields) -> LoopRecord:
     action = fields.object("action", required=True)
     extra = fields.object("extra_info")
     goal = fields.object("goal")
-    return Record(
+    return LoopRecord(
         x=fields.number("x"),
         y=fields.number("y"),
         z=fields.number("z"),
         yaw_raw=fields.number("yaw"),
         pitch=fields.number("pitch"),
-        forward=action.flag("forward", required=True),
-        jump=action.flag("jump", required=True),
+        forward=action.flag("forward"),
+        jump=action.flag("jump"),
         camera=action.pair("camera"),
         held=action.held(),
-        goal=Goal(goal.number("x"), goal.number("z"), goal.maybe("y"), goal.maybe("rangeSq")) if goal else None,
+        goal=RecordedGoal(goal.number("x"), goal.number("z"), goal.maybe("y"), goal.maybe("rangeSq")) if goal else None,
         frame_count=fields.whole("frame_count"),
         location=extra.text("location"),
         type=extra.text("nvtype"),
         radius=extra.whole("nvrange"),
         seed=extra.whole("seed"),
+        caption=fields.text("caption"),
     )
 
 
@@ -177,27 +165,27 @@ class _Fields:
     def __bool__(self) -> bool:
         return bool(self._values)
 
-    def object(self, name: str, *, required: bool = False) -> _Fields:
-        """A nested object; empty when absent or null, unless required."""
+    def get(self, name: str, *, required: bool = False) -> Any:
+        """A value as it is; None when absent or null, unless required."""
         value = self._values.get(_plain(name))
-        if value is None:
-            if required:
-                raise self._error(name, "is missing")
-            value = {}
-        return _Fields(value, f"{self._where}, field '{name}'")
-
-    def number(self, name: str) -> float:
-        value = self.maybe(name)
-        if value is None:
+        if value is None and required:
             raise self._error(name, "is missing")
         return value
 
+    def object(self, name: str, *, required: bool = False) -> _Fields:
+        """A nested object; empty when absent or null, unless required."""
+        value = self.get(name, required=required)
+        return _Fields({} if value is None else value, f"{self._where}, field '{name}'")
+
+    def number(self, name: str) -> float:
+        return self._finite(name, self.get(name, required=True))
+
     def maybe(self, name: str) -> float | None:
-        value = self._values.get(_plain(name))
+        value = self.get(name)
         return None if value is None else self._finite(name, value)
 
     def whole(self, name: str) -> int | None:
-        value = self._values.get(_plain(name))
+        value = self.get(name)
         if value is None:
             return None
         # Seeds fill 64 bits: read as they are, not through a float.
@@ -209,24 +197,19 @@ class _Fields:
         return int(number)
 
     def text(self, name: str) -> str | None:
-        value = self._values.get(_plain(name))
+        value = self.get(name)
         if value is not None and not isinstance(value, str):
             raise self._error(name, f"must be text, got {_kind(value)}")
         return value
 
-    def flag(self, name: str, *, required: bool = False) -> bool:
-        """False when absent, unless required."""
-        value = self._values.get(_plain(name), None if required else False)
-        if value is None and required:
-            raise self._error(name, "is missing")
+    def flag(self, name: str) -> bool:
+        value = self.get(name, required=True)
         if not isinstance(value, bool):
             raise self._error(name, f"must be true or false, got {_kind(value)}")
         return value
 
     def pair(self, name: str) -> tuple[float, float]:
-        value = self._values.get(_plain(name))
-        if value is None:
-            raise self._error(name, "is missing")
+        value = self.get(name, required=True)
         if not isinstance(value, list) or len(value) != 2:
             raise self._error(name, "must be a list of two angles [dyaw, dpitch]")
         return self._finite(name, value[0]), self._finite(name, value[1])
@@ -251,9 +234,8 @@ def _plain(key: str) -> str:
 
 
 def _kind(value: Any) -> str:
-    return {dict: "an object", list: "a list", str: "text", bool: "true/false", type(None): "null"}.get(
-        type(value), "a number"
-    )
+    kinds = {dict: "an object", list: "a list", str: "text", bool: "true/false", type(None): "null"}
+    return kinds.get(type(value), "a number")
 
 
 AWAY_M = 2.0
@@ -269,17 +251,13 @@ EXCLUSIVE_CAMERA = 0.01
 MOVING_M = 0.05
 
 
-def return_index(start: tuple[float, float], goals: Sequence[Goal | None]) -> int | None:
-    """First frame of the way back by the released rule; frames before it are the exploration.
-
-    Args:
-        start: First position (x, z), blocks, game frame.
-    """
+def return_index(start: tuple[float, float], goals: Sequence[RecordedGoal | None]) -> int | None:
+    """First frame of the way back by the released rule; `start` is the first position (x, z) in the game's frame."""
     away = [i for i, goal in enumerate(goals) if goal is not None and is_away(start, goal)]
     return away[-1] if away else None
 
 
-def exact_return_index(goals: Sequence[Goal | None]) -> int | None:
+def exact_return_index(goals: Sequence[RecordedGoal | None]) -> int | None:
     """Index of the last record before the goal changes for the last time; None when it never changes.
 
     Unlike the released rule, it does not mistake a C near A for the way back.
@@ -290,7 +268,7 @@ def exact_return_index(goals: Sequence[Goal | None]) -> int | None:
     return max(i for i in range(legs[-1]) if goals[i] is not None)
 
 
-def first_return_index(goals: Sequence[Goal | None]) -> int | None:
+def first_return_index(goals: Sequence[RecordedGoal | None]) -> int | None:
     """Index of the last record before the last goal is gone to for the first time; None when the goal never changes.
 
     Of one lap it is `exact_return_index`; of several the end of the first way out.
@@ -300,10 +278,10 @@ def first_return_index(goals: Sequence[Goal | None]) -> int | None:
     return None if home is None else max(i for i in range(home) if goals[i] is not None)
 
 
-def goal_changes(goals: Sequence[Goal | None]) -> list[int]:
+def goal_changes(goals: Sequence[RecordedGoal | None]) -> list[int]:
     """Indices at which a new goal begins, the first goal included; gaps without a goal do not count."""
     changes: list[int] = []
-    last: Goal | None = None
+    last: RecordedGoal | None = None
     for index, goal in enumerate(goals):
         if goal is not None and goal != last:
             changes.append(index)
@@ -311,22 +289,18 @@ def goal_changes(goals: Sequence[Goal | None]) -> list[int]:
     return changes
 
 
-def is_away(start: tuple[float, float], goal: Goal) -> bool:
-    """Tell whether a goal differs from the start by more than two blocks on either axis.
-
-    Args:
-        start: (x, z) in the game's frame, metres.
-    """
+def is_away(start: tuple[float, float], goal: RecordedGoal) -> bool:
+    """Whether a goal differs from the start (x, z) by more than two blocks on either axis."""
     return abs(goal.x - start[0]) > AWAY_M or abs(goal.z - start[1]) > AWAY_M
 
 
 @dataclass(frozen=True)
-class Measures:
+class WalkMeasures:
     """Numbers of one trajectory, in metres (blocks) and radians.
 
     Attributes:
-        enclosed_area: Square metres; only for ABA with a way back, else None.
-        normalised_deviation: Area over half the path length; only for ABA with a way back, else None.
+        enclosed_area: Square metres; only for ABA with a way back, as is `normalised_deviation`, the area over half the
+            path length.
         look_around: Heading arc covered before the first step.
         camera_mismatch: Largest difference between a change of yaw and the camera value of that record.
         exclusive_violations: Frames that turn and hold a key.
@@ -348,12 +322,8 @@ class Measures:
     final_distance: float
 
 
-def measure(walk: Walk, split: int | None) -> Measures:
-    """Measure a walk.
-
-    Args:
-        split: First frame of its way back; None when it has none.
-    """
+def measure(walk: Walk, split: int | None) -> WalkMeasures:
+    """Measure a walk whose way back begins at frame `split`; None when it has none."""
     xy = walk.positions[:, :2]
     motion = np.diff(xy, axis=0)
     step = np.linalg.norm(motion, axis=1)
@@ -367,7 +337,7 @@ def measure(walk: Walk, split: int | None) -> Measures:
     has_lobes = walk.kind == "ABA" and split is not None
     area = geometry.enclosed_area(xy[: split + 1], xy[split:]) if has_lobes and split is not None else None
     total = walk.length
-    return Measures(
+    return WalkMeasures(
         path_length=total,
         enclosed_area=area,
         normalised_deviation=None if area is None or total == 0 else area / (total / 2),
@@ -390,37 +360,31 @@ Fault = Literal[
 FILE_FAULTS: tuple[Fault, ...] = ("incomplete", "records", "video", "lengths")
 
 
-class Verdict(NamedTuple):
-    """Why a trajectory is left out, and what else is noteworthy.
-
-    Attributes:
-        fault: The reason as a code; None when it is valid.
-        invalid: The reason as a line; None when it is valid.
-        flags: Noteworthy facts that do not make it invalid.
-    """
+class LoopVerdict(NamedTuple):
+    """Why a trajectory is left out, as a code and as a line, and flags that do not make it invalid."""
 
     fault: Fault | None
     invalid: str | None
     flags: tuple[str, ...]
 
 
-def judge(records: Sequence[Record], measures: Measures, *, kind: str, location: str, radius: int) -> Verdict:
-    """Apply the validity filters of the release, and ours.
-
-    Args:
-        radius: Range by its folder, blocks.
-    """
+def judge(
+    records: Sequence[LoopRecord], measures: WalkMeasures, *, kind: str, location: str, radius: int
+) -> LoopVerdict:
+    """Apply the validity filters of the release, and ours."""
     start = (records[0].x, records[0].z)
     goals = [record.goal for record in records]
     split = return_index(start, goals)
     turn, gap = measures.max_camera, measures.final_distance
     digs = any(DIGGING_KEYS & set(r.held) for r in records)
     short = split is not None and split < MIN_CONTEXT
+    counts = [record.frame_count for record in records if record.frame_count is not None]
+    backwards = any(later <= earlier for earlier, later in pairwise(counts))
     reasons: list[tuple[bool, Fault, str]] = [
         (split is None, "never_left", "never left its start"),
         (split == len(records) - 1, "never_came_back", "never came back: its goal is away to the end"),
         (gap > AWAY_M, "open", f"ends {gap:.1f} blocks from its start"),
-        (not _monotone(records), "frame_count", "frame_count does not grow from record to record"),
+        (backwards, "frame_count", "frame_count does not grow from record to record"),
         (turn > MAX_CAMERA + 1e-9, "camera", f"camera turns {turn:.3f} rad in one tick"),
         (digs, "digs", "digs: the world changes during the walk"),
         (short, "short", f"only {split} frames before its way back, {MIN_CONTEXT} needed"),
@@ -432,13 +396,8 @@ def judge(records: Sequence[Record], measures: Measures, *, kind: str, location:
         ("other_keys", any(set(r.held) - DIGGING_KEYS for r in records)),
         ("extra_info_differs", any(not _agrees(r, kind, location, radius) for r in records)),
     ]
-    return Verdict(fault, invalid, tuple(name for name, holds in flags if holds))
+    return LoopVerdict(fault, invalid, tuple(name for name, holds in flags if holds))
 
 
-def _monotone(records: Sequence[Record]) -> bool:
-    counts = [record.frame_count for record in records if record.frame_count is not None]
-    return all(later > earlier for earlier, later in pairwise(counts))
-
-
-def _agrees(record: Record, kind: str, location: str, radius: int) -> bool:
+def _agrees(record: LoopRecord, kind: str, location: str, radius: int) -> bool:
     return record.type in (None, kind) and record.location in (None, location) and record.radius in (None, radius)

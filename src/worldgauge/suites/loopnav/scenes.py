@@ -24,24 +24,9 @@ from worldgauge.perception import estimators
 from worldgauge.perception.colour_correction import FRAMES
 from worldgauge.perception.instances import CATEGORIES, SceneGraph
 from worldgauge.perception.score_device import Means, ScoreDevice, pairs_at_once
-from worldgauge.perception.segment import Balanced, Exact, Labels, Segmentation, Segmenter, min_area
+from worldgauge.perception.segment import Balanced, ExactSegmenter, LabelImages, Segmentation, Segmenter, min_area
+from worldgauge.suites.loopnav.metrics import scene_variants as variants
 from worldgauge.suites.loopnav.metrics.path import coverage, seen_surfaces
-from worldgauge.suites.loopnav.metrics.scene_variants import (
-    chance_corrected,
-    chance_level,
-    drift_tolerant_sgcs,
-    informative_sgcs,
-    loop_closure,
-    macro_sgcs,
-    match_by_look,
-    match_by_place,
-    mean_colours,
-    object_sgcs,
-    relation_score,
-    seen_sgcs,
-    sgcs_by_coverage,
-    unseen_sgcs,
-)
 from worldgauge.suites.loopnav.metrics.sgcs import Accuracy, FrameScore, accuracy_against_exact, sample_pairs, sgcs
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
@@ -51,16 +36,12 @@ from worldgauge.worlds import View, open_world
 COVERAGE_WIDTH_PX = 160
 COVERAGE_STRIDE = 4
 
-KEPT = 64
+CACHED = 64
 """Tasks whose recording stays segmented in a process."""
 
 
 class SegmentedFrame(NamedTuple):
-    """One segmented frame.
-
-    Attributes:
-        looks: Mean colour of each instance, by category; None from a segmenter without labels.
-    """
+    """One segmented frame; `looks` are mean colours of instances by category, None from a segmenter without labels."""
 
     scene: SceneGraph
     looks: dict[str, FloatArray] | None
@@ -77,37 +58,25 @@ def fitted_segmenter(name: str, frames: Clip, indices: Sequence[int]) -> Segment
 def segment_frames(
     frames: Sequence[Image], segmenter: Segmenter, device: ScoreDevice | None = None
 ) -> list[SegmentedFrame]:
-    """Segment frames of one size from their pixels, with the instances of label images found on a device.
-
-    Args:
-        frames: (H, W, 3), uint8 RGB.
-    """
-    found = [segmenter.segment(frame, None) for frame in frames]
-    labels = [one for one in found if isinstance(one, Labels)]
+    """Segment frames of one size from their pixels, with the instances of label images found on a device."""
+    masks = [segmenter.segment(frame, None) for frame in frames]
+    labels = [one for one in masks if isinstance(one, LabelImages)]
     # Masks of a network may overlap; they are no label images.
-    on_device = device is not None and len(labels) == len(found)
-    scenes = device.scenes(labels) if device is not None and on_device else [one.scene() for one in found]
-    return [SegmentedFrame(scene, _looks(frame, one)) for frame, one, scene in zip(frames, found, scenes, strict=True)]
+    on_device = device is not None and len(labels) == len(masks)
+    scenes = device.scenes(labels) if device is not None and on_device else [one.scene() for one in masks]
+    return [SegmentedFrame(scene, _looks(frame, one)) for frame, one, scene in zip(frames, masks, scenes, strict=True)]
 
 
-def _looks(rgb: Image, found: Segmentation) -> dict[str, FloatArray] | None:
-    if not isinstance(found, Labels):
+def _looks(rgb: Image, masks: Segmentation) -> dict[str, FloatArray] | None:
+    if not isinstance(masks, LabelImages):
         return None
-    return mean_colours(rgb, found.category, found.instance, CATEGORIES, min_area=min_area(found.category.shape))
+    least = min_area(masks.category.shape)
+    return variants.mean_colours(rgb, masks.category, masks.instance, CATEGORIES, min_area=least)
 
 
 def has_scene_categories(world: WorldFacts | None) -> bool:
     """Whether the world is known and has SGCS's ten categories, by name."""
     return world is not None and set(CATEGORIES) <= set(open_world(world).categories)
-
-
-def unavailable_reason(segmenter: str) -> str | None:
-    """Why a segmenter cannot be used here, such as missing weights; None where it can."""
-    try:
-        _segmenter(segmenter)
-    except (AbsentWeightsError, MissingExtraError) as error:
-        return str(error)
-    return None
 
 
 @lru_cache(maxsize=2)
@@ -116,41 +85,35 @@ def _segmenter(name: str) -> Segmenter:
     return segmenter
 
 
+@cached_by_task(maxsize=CACHED)
 def truth_scenes(
     task: Task,
     indices: tuple[int, ...],
     size: tuple[int, int],
-    crop: Sequence[int] | None,
+    crop: tuple[int, ...],
     segmenter: str,
     fit_to: tuple[int, ...],
+    *,
+    episode: Episode,
 ) -> list[SegmentedFrame]:
-    """Segmented frames of the recording; cached, because every model is compared with the same ones.
-
-    Args:
-        size: Width and height in pixels.
-    """
-    return _truth_scenes_cached(task, indices, size, tuple(crop) if crop else None, segmenter, fit_to)
-
-
-@cached_by_task(maxsize=KEPT)
-def _truth_scenes_cached(
-    task: Task,
-    indices: tuple[int, ...],
-    size: tuple[int, int],
-    crop: tuple[int, ...] | None,
-    segmenter: str,
-    fit_to: tuple[int, ...],
-) -> list[SegmentedFrame]:
-    episode, _ = episode_of(task)
+    """Segmented frames of the recording; cached, because every model is compared with the same ones."""
     clip, camera = episode.clip, episode.camera
-    if crop is not None:
+    if crop:
         clip = clip.cropped(crop[0], crop[1])
         camera = camera.cropped(clip.width, clip.height)
     resized = clip.resized(*size)
-    fitted = fitted_segmenter(segmenter, resized, fit_to)
+    fitted = _fitted_to_truth(task, size, crop, segmenter, fit_to, frames=resized)
     views = _views(episode, indices, camera.resized(*size), segmenter)
     seen = [(frame, fitted.segment(frame, view)) for frame, view in zip(resized.take(indices), views, strict=True)]
-    return [SegmentedFrame(found.scene(), _looks(frame, found)) for frame, found in seen]
+    return [SegmentedFrame(masks.scene(), _looks(frame, masks)) for frame, masks in seen]
+
+
+@cached_by_task(maxsize=2)
+def _fitted_to_truth(
+    task: Task, size: tuple[int, int], crop: tuple[int, ...], segmenter: str, fit_to: tuple[int, ...], *, frames: Clip
+) -> Segmenter:
+    """The segmenter of the recording, for the way back and for the look-around."""
+    return fitted_segmenter(segmenter, frames, fit_to)
 
 
 def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: str) -> Iterator[View | None]:
@@ -169,20 +132,14 @@ def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: 
         yield world.view(episode.poses[index], camera)
 
 
+@cached_by_task(maxsize=CACHED)
 def coverage_of(task: Task, frames_shown: tuple[int, ...]) -> list[float | None] | None:
-    """Share of what each frame shows that had been seen before the way back."""
-    episode, _ = episode_of(task)
-    return None if episode.world is None else _coverage_cached(task, frames_shown)
-
-
-@cached_by_task(maxsize=KEPT)
-def _coverage_cached(task: Task, frames_shown: tuple[int, ...]) -> list[float | None]:
+    """Share of what each frame shows that had been seen before the way back; None where the world is not known."""
     episode, start = episode_of(task)
-    assert episode.world is not None
-    world = open_world(episode.world)
-    camera = episode.camera.resized(
-        COVERAGE_WIDTH_PX, round(COVERAGE_WIDTH_PX * episode.camera.height / episode.camera.width)
-    )
+    if episode.world is None:
+        return None
+    world, camera = open_world(episode.world), episode.camera
+    camera = camera.resized(COVERAGE_WIDTH_PX, round(COVERAGE_WIDTH_PX * camera.height / camera.width))
 
     def surfaces(index: int) -> NDArray[np.float32]:
         position = world.view(episode.poses[index], camera, position=True).position
@@ -193,23 +150,19 @@ def _coverage_cached(task: Task, frames_shown: tuple[int, ...]) -> list[float | 
     return [coverage(surfaces(index), before) for index in frames_shown]
 
 
-def segmenter_accuracy(task: Task, indices: tuple[int, ...], segmenter: str) -> Accuracy | None:
-    """Compare a segmenter with exact masks."""
-    return _accuracy(task, indices, segmenter)
-
-
-@cached_by_task(maxsize=KEPT)
-def _accuracy(task: Task, indices: tuple[int, ...], segmenter: str) -> Accuracy | None:
-    episode, _ = episode_of(task)
+@cached_by_task(maxsize=CACHED)
+def segmenter_accuracy(task: Task, indices: tuple[int, ...], segmenter: str, *, episode: Episode) -> Accuracy | None:
+    """Compare a segmenter with exact masks; None where the world has none."""
     if episode.world is None or not has_scene_categories(episode.world):
         return None
-    world, by_colour, exact = open_world(episode.world), fitted_segmenter(segmenter, episode.clip, indices), Exact()
+    world, exact = open_world(episode.world), ExactSegmenter()
+    by_colour = fitted_segmenter(segmenter, episode.clip, indices)
 
-    def pairs() -> Iterator[tuple[Labels, Labels]]:
+    def pairs() -> Iterator[tuple[LabelImages, LabelImages]]:
         for index, frame in zip(indices, episode.clip.take(indices), strict=True):
-            found = by_colour.segment(frame)
-            assert isinstance(found, Labels)
-            yield found, exact.segment(frame, world.view(episode.poses[index], episode.camera))
+            labels = by_colour.segment(frame)
+            assert isinstance(labels, LabelImages)
+            yield labels, exact.segment(frame, world.view(episode.poses[index], episode.camera))
 
     return accuracy_against_exact(pairs())
 
@@ -235,36 +188,36 @@ STILL_M = 0.05
 def scene_scores(
     record: Record, episode: Episode, start: int, truth: Clip, rollout: Clip, settings: LoopNavSettings, means: Means
 ) -> Iterator[Score]:
-    """SGCS and every variant that needs no weights, from one segmentation of each sampled frame.
-
-    Args:
-        start: First frame of the way back.
-    """
+    """SGCS and every variant that needs no weights, from one segmentation of each sampled frame."""
     segmenter = settings.segmenter or "balanced"
     known = has_scene_categories(episode.world) and episode.facts.get("pictures", "ours") == "ours"
     fits = known or segmenter not in (*BY_COLOUR, "exact")
-    missing = unavailable_reason(segmenter)
+    missing = None
+    try:
+        _segmenter(segmenter)
+    except (AbsentWeightsError, MissingExtraError) as error:
+        missing = str(error)
     foreign = episode.world is not None and not has_scene_categories(episode.world)
     if settings.segmenter is None and not fits:
         missing = OTHER_CATEGORIES if foreign else NO_SEGMENTER
+    pairs = sample_pairs(len(rollout), len(truth), settings.stride)
+    frames_shown = tuple(start + i for i in pairs.indices_b)
     if missing is not None:
         # What was seen before does not depend on categories.
-        measured = [_coverage(record, _coverage_shown(record, start, truth, rollout, settings))] if foreign else []
+        measured = [_coverage(record, coverage_of(record.task, frames_shown) or [])] if foreign else []
         names = [name for name in SCENE_METRICS if name not in {score.metric for score in measured}]
         yield from (*measured, *(make_score(record, name, None, reason=missing) for name in names))
         return
-    drawn_by = "balanced" if segmenter == "exact" else segmenter
-    pairs = sample_pairs(len(rollout), len(truth), settings.stride)
+    by_pixels = "balanced" if segmenter == "exact" else segmenter
     width, height = min(rollout.width, truth.width), min(rollout.height, truth.height)
     fitted = rollout.resized(width, height)
     at_once = pairs_at_once(width, height)
-    drawn = fitted_segmenter(drawn_by, fitted, pairs.indices_a)
-    seen = partial(segment_frames, segmenter=drawn, device=means.device)
+    seen = partial(segment_frames, segmenter=fitted_segmenter(by_pixels, fitted, pairs.indices_a), device=means.device)
     # A process has one segmenter of a name, and nobody knows whether threads may share a network or an outside one.
-    safe = drawn_by in BY_COLOUR
+    safe = by_pixels in BY_COLOUR
     got = list(means.each(seen, fitted.take(pairs.indices_a), at_once=at_once, is_thread_safe=safe))
-    frames_shown = tuple(start + i for i in pairs.indices_b)
-    want = truth_scenes(record.task, frames_shown, (width, height), record.facts["crop"], segmenter, frames_shown)
+    crop = tuple(record.facts["crop"] or ())
+    want = truth_scenes(record.task, frames_shown, (width, height), crop, segmenter, frames_shown, episode=episode)
     size: dict[str, Any] = {"height": height, "width": width, "tau": settings.tau}
     scenes_got, scenes_want = [s.scene for s in got], [s.scene for s in want]
     rules: dict[str, Any] = {"empty": settings.empty, "matching": settings.matching}
@@ -285,15 +238,17 @@ def scene_scores(
         segmenter=segmenter,
         segmenter_fits=fits,
         categories=_by_category(frames),
-        by_coverage=[b._asdict() for b in sgcs_by_coverage(values, shown_before)] if shown_before else [],
+        by_coverage=[b._asdict() for b in variants.sgcs_by_coverage(values, shown_before)] if shown_before else [],
     )
-    yield make_mean_score(record, "sgcs_macro", series(macro_sgcs(f) for f in frames))
+    yield make_mean_score(record, "sgcs_macro", series(variants.macro_sgcs(f) for f in frames))
     yield make_mean_score(
-        record, "sgcs_objects", series(object_sgcs(f) for f in frames), reason="no frame shows an object"
+        record, "sgcs_objects", series(variants.object_sgcs(f) for f in frames), reason="no frame shows an object"
     )
-    yield _maybe(record, "sgcs_informative", informative_sgcs(frames), "no frame shows more than sky and grass")
-    chance = chance_level(scenes_got, scenes_want, **size, **rules)
-    above = (chance_corrected(value, chance) for value in values)
+    yield _maybe(
+        record, "sgcs_informative", variants.informative_sgcs(frames), "no frame shows more than sky and grass"
+    )
+    chance = variants.chance_level(scenes_got, scenes_want, **size, **rules)
+    above = (variants.chance_corrected(value, chance) for value in values)
     yield make_mean_score(
         record,
         "sgcs_chance_corrected",
@@ -304,22 +259,22 @@ def scene_scores(
         segmenter_fits=fits,
     )
     relations = (
-        relation_score(a.scene, b.scene, _partners(a, b, size), height=height, width=width)
+        variants.relation_score(a.scene, b.scene, _partners(a, b, size), height=height, width=width)
         for a, b in zip(got, want, strict=True)
     )
     yield make_mean_score(record, "sgcs_relations", series(relations), reason="no frame shows two objects")
-    shifted, _ = drift_tolerant_sgcs(scenes_got, scenes_want, window=1, **size, **rules)
+    shifted, _ = variants.drift_tolerant_sgcs(scenes_got, scenes_want, window=1, **size, **rules)
     yield _maybe(record, "sgcs_drift_tolerant", shifted.value, "no frame has a value")
     yield from _by_coverage(record, values, shown_before)
-    yield _segmenter_accuracy(record, frames_shown, drawn_by if drawn_by in BY_COLOUR else "balanced")
+    yield _segmenter_accuracy(record, episode, frames_shown, by_pixels if safe else "balanced")
     yield _closure(record, episode, start, scenes_got, at, size, segmenter, frames_shown)
 
 
 def _partners(a: SegmentedFrame, b: SegmentedFrame, size: Mapping[str, Any]) -> Mapping[str, NDArray[np.int64]]:
     """Which instance is which: by looks, wherever it stands; by place where a segmenter gives no labels."""
     if a.looks is None or b.looks is None:
-        return match_by_place(a.scene, b.scene, **size)
-    return match_by_look(a.looks, b.looks)
+        return variants.match_by_place(a.scene, b.scene, **size)
+    return variants.match_by_look(a.looks, b.looks)
 
 
 def _by_category(frames: Sequence[FrameScore]) -> dict[str, dict[str, float]]:
@@ -328,11 +283,8 @@ def _by_category(frames: Sequence[FrameScore]) -> dict[str, dict[str, float]]:
     for frame in frames:
         for name, c in frame.categories.items():
             row = totals.setdefault(name, {"m": 0, "n": 0, "p": 0, "weight": 0.0, "weighted": 0.0})
-            row["m"] += c.m
-            row["n"] += c.n
-            row["p"] += c.p
-            row["weight"] += c.weight
-            row["weighted"] += c.weight * c.score
+            added = {"m": c.m, "n": c.n, "p": c.p, "weight": c.weight, "weighted": c.weight * c.score}
+            row.update({key: row[key] + value for key, value in added.items()})
     return totals
 
 
@@ -341,11 +293,11 @@ def _by_coverage(
 ) -> Iterator[Score]:
     """Memory apart from invention: frames mostly seen on the way out, and frames mostly new."""
     if covered is None:
-        for name in ("coverage", "sgcs_seen", "sgcs_unseen"):
-            yield make_score(record, name, None, reason="the world of this recording is not known")
+        reason = "the world of this recording is not known"
+        yield from (make_score(record, name, None, reason=reason) for name in ("coverage", "sgcs_seen", "sgcs_unseen"))
         return
     yield _coverage(record, covered)
-    for name, function in (("sgcs_seen", seen_sgcs), ("sgcs_unseen", unseen_sgcs)):
+    for name, function in (("sgcs_seen", variants.seen_sgcs), ("sgcs_unseen", variants.unseen_sgcs)):
         part = function(values, covered)
         yield _maybe(record, name, part.value, "the walk has no such frame", part.n)
 
@@ -355,29 +307,13 @@ def _coverage(record: Record, covered: Sequence[float | None]) -> Score:
     return _maybe(record, "coverage", mean_of_known(known), "no frame shows a surface", len(known))
 
 
-def _coverage_shown(
-    record: Record, start: int, truth: Clip, rollout: Clip, settings: LoopNavSettings
-) -> list[float | None]:
-    """Coverage of the sampled frames; none without a world."""
-    pairs = sample_pairs(len(rollout), len(truth), settings.stride)
-    return coverage_of(record.task, tuple(start + i for i in pairs.indices_b)) or []
-
-
-def _segmenter_accuracy(record: Record, frames_shown: tuple[int, ...], segmenter: str) -> Score:
+def _segmenter_accuracy(record: Record, episode: Episode, frames_shown: tuple[int, ...], segmenter: str) -> Score:
     """How far the segmenter can be trusted on this walk: its labels of the recording against exact ones."""
-    found = segmenter_accuracy(record.task, frames_shown[::ACCURACY_STRIDE], segmenter)
-    if found is None:
-        return make_score(
-            record, "segmenter_accuracy", None, reason="this recording has no exact labels to compare with"
-        )
-    return make_score(
-        record,
-        "segmenter_accuracy",
-        found.pixel_accuracy,
-        n=found.frames,
-        reason=None if found.pixel_accuracy is not None else "no pixel shows a category",
-        facts={"iou": found.iou, "sgcs_against_exact": found.sgcs},
-    )
+    accuracy = segmenter_accuracy(record.task, frames_shown[::ACCURACY_STRIDE], segmenter, episode=episode)
+    if accuracy is None:
+        return _maybe(record, "segmenter_accuracy", None, "this recording has no exact labels to compare with")
+    share, facts = accuracy.pixel_accuracy, {"iou": accuracy.iou, "sgcs_against_exact": accuracy.sgcs}
+    return _maybe(record, "segmenter_accuracy", share, "no pixel shows a category", accuracy.frames, facts)
 
 
 def _closure(
@@ -391,14 +327,17 @@ def _closure(
     fit_to: tuple[int, ...],
 ) -> Score:
     """The last frames against the look-around at A; needs no truth of the way back."""
-    around = _look_around(episode, start)
+    # Every other frame before the first step away from A.
+    moved = np.linalg.norm(episode.poses[:start, :2, 3] - episode.poses[0, :2, 3], axis=1) > STILL_M
+    around = tuple(range(0, int(moved.argmax()) if moved.any() else start, 2))
     if not around:
-        return make_score(record, "loop_closure", None, reason="the recording has no look-around")
-    wanted = (size["width"], size["height"]), record.facts["crop"], segmenter
-    reference = truth_scenes(record.task, around, *wanted, fit_to)
+        return _maybe(record, "loop_closure", None, "the recording has no look-around")
+    crop = tuple(record.facts["crop"] or ())
+    whole = size["width"], size["height"]
+    reference = truth_scenes(record.task, around, whole, crop, segmenter, fit_to, episode=episode)
     yaw, _ = yaw_pitch_from_pose(episode.poses)
     last = list(range(max(0, len(scenes) - CLOSING_FRAMES), len(scenes)))
-    result = loop_closure(
+    result = variants.loop_closure(
         [scenes[i] for i in last],
         [float(yaw[start + at[i]]) for i in last],
         [seen.scene for seen in reference],
@@ -408,12 +347,7 @@ def _closure(
     return _maybe(record, "loop_closure", result.value, "no look-around frame has the final heading", result.n)
 
 
-def _look_around(episode: Episode, start: int) -> tuple[int, ...]:
-    """Every other frame before the first step away from A."""
-    moved = np.linalg.norm(episode.poses[:start, :2, 3] - episode.poses[0, :2, 3], axis=1) > STILL_M
-    first = int(moved.argmax()) if moved.any() else start
-    return tuple(range(0, first, 2))
-
-
-def _maybe(record: Record, metric: str, value: float | None, reason: str, n: int = 1) -> Score:
-    return make_score(record, metric, value, n=n, reason=None if value is not None else reason)
+def _maybe(
+    record: Record, metric: str, value: float | None, reason: str, n: int = 1, facts: Mapping[str, Any] | None = None
+) -> Score:
+    return make_score(record, metric, value, n=n, reason=None if value is not None else reason, facts=facts)

@@ -6,6 +6,7 @@ LPIPS and FVD need learned features; where a network is missing, the score carri
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -15,18 +16,19 @@ from numpy.typing import NDArray
 
 from worldgauge.core.episode import Episode
 from worldgauge.core.errors import WorldgaugeError
-from worldgauge.core.statistics import jackknife_interval
+from worldgauge.core.intervals import jackknife_interval
 from worldgauge.core.video import Clip, resize, side_by_side
 from worldgauge.engine.suite.contract import Cell, Record, Score, TaskContext
 from worldgauge.engine.suite.drift import ColourMeter, both_colours
-from worldgauge.engine.suite.returned import returned_scores
+from worldgauge.engine.suite.returned import returned_frames, returned_scores
 from worldgauge.engine.suite.rollout import open_rollout
 from worldgauge.engine.suite.scores import cluster_of_score, make_mean_score, make_score
 from worldgauge.metrics.colour import ColourMoments, detail_correlation
-from worldgauge.metrics.learned import fvd, fvd_pair
-from worldgauge.metrics.pixel import sharpness
+from worldgauge.metrics.lpips_fvd import fvd, fvd_pair
+from worldgauge.metrics.psnr_ssim import sharpness
 from worldgauge.perception.loading import AskedLpips, LocalLpips, Unavailable, VideoFeatures, load_network
 from worldgauge.perception.score_device import Means, pairs_at_once
+from worldgauge.suites.loopnav.metrics.sgcs import sample_pairs
 from worldgauge.suites.loopnav.scenes import scene_scores
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
@@ -119,17 +121,37 @@ def _line(error: Exception) -> str:
 
 def score(record: Record, task_context: TaskContext, settings: LoopNavSettings) -> list[Score]:
     """Score one record."""
-    episode, start = episode_of(record.task)
-    rollout = open_rollout(record)
-    truth = _drawable(episode.clip[start : start + len(rollout)], record)
+    episode, start, rollout = _opened(record, settings)
     compared = _drawable(_compared(episode, start, len(rollout), settings), record)
     scores = [
         *_pixel_scores(record, compared, rollout, settings, task_context),
-        *scene_scores(record, episode, start, truth, rollout, settings, task_context.means),
-        *returned_scores(record, episode, start, truth, rollout),
+        *_memory_scores(record, episode, start, rollout, task_context, settings),
         *learned_scores(record, compared, rollout, settings),
     ]
     return sorted(scores, key=lambda s: s.metric)
+
+
+def memory_scores(record: Record, task_context: TaskContext, settings: LoopNavSettings) -> list[Score]:
+    """Score what shows memory."""
+    return _memory_scores(record, *_opened(record, settings), task_context, settings)
+
+
+def _opened(record: Record, settings: LoopNavSettings) -> tuple[Episode, int, Clip]:
+    """The recording, its first hidden frame and the rollout; the frames that several metrics look at are held."""
+    episode, start = episode_of(record.task)
+    rollout = open_rollout(record)
+    pairs = sample_pairs(len(rollout), min(len(rollout), len(episode) - start), settings.stride)
+    shared = [at - start for at in returned_frames(episode, start) if at - start < len(rollout)]
+    clip = episode.clip.holding(start + at for at in (*pairs.indices_b, *shared))
+    return replace(episode, clip=clip), start, rollout.holding((*pairs.indices_a, *shared))
+
+
+def _memory_scores(
+    record: Record, episode: Episode, start: int, rollout: Clip, task_context: TaskContext, settings: LoopNavSettings
+) -> list[Score]:
+    truth = _drawable(episode.clip[start : start + len(rollout)], record)
+    scenes = scene_scores(record, episode, start, truth, rollout, settings, task_context.means)
+    return [*scenes, *returned_scores(record, episode, start, truth, rollout)]
 
 
 def compared_clips(record: Record, settings: LoopNavSettings) -> tuple[Clip, Clip]:
@@ -183,9 +205,6 @@ def _of_pairs(means: Means, pairs: Sequence[Any]) -> list[tuple[dict[str, float 
     """Values by metric and colours of pairs of a generated and a true frame; in a thread of its own."""
     fitted = ((got, resize(want, got.shape[1], got.shape[0])) for got, want in pairs)
     return [
-        (
-            {**values, "detail": detail_correlation(got, want), "sharpness": sharpness(got)},
-            both_colours(got, want),
-        )
+        ({**values, "detail": detail_correlation(got, want), "sharpness": sharpness(got)}, both_colours(got, want))
         for values, (got, want) in zip(means.pixels_of(pairs), fitted, strict=True)
     ]

@@ -78,7 +78,8 @@ class LoopNavSettings(HorizonSettings, BridgeSettings):
             )
         if settings.segmenter is not None:
             with naming_setting("loopnav", "segmenter"):
-                _check_segmenter(settings.segmenter)
+                if settings.segmenter not in estimators or not _segments(settings.segmenter):
+                    raise UnknownNameError("segmenter", settings.segmenter, filter(_segments, estimators.names()))
         segmenting = [name for name in (settings.segmenter,) if name is not None and name in networks]
         digest = networks_digest("loopnav", settings, LEARNED, segmenting)
         return with_parity(replace(settings, networks_digest=digest), options, RELEASED)
@@ -87,11 +88,6 @@ class LoopNavSettings(HorizonSettings, BridgeSettings):
     def frames_asked(self) -> int | None:
         """Frames to imagine; None for all that were recorded."""
         return None if self.horizon_s is None else round(self.horizon_s * FPS)
-
-
-def _check_segmenter(name: str) -> None:
-    if name not in estimators or not _segments(name):
-        raise UnknownNameError("segmenter", name, filter(_segments, estimators.names()))
 
 
 def _segments(name: str) -> bool:

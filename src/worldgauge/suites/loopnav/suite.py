@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from worldgauge.core.episode import WorldFacts
+from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import Suite, suites
@@ -24,23 +24,20 @@ class LoopNav(Suite):
     name = "loopnav"
     version = 1
     Settings = LoopNavSettings
-    references = (
-        "truth",
-        "tiny",
-        "hedge",
-        "freeze",
-        "noise",
-        "mean",
-        "replay",
-        "forgetful",
-        "memory",
-        "memory-plane",
-        "drift",
-    )
-    default_references = ("tiny",)
+    floor_baselines = ("planar", "hedge", "freeze", "noise", "mean", "replay", "forgetful")
+    baselines = ("truth", "tiny", *floor_baselines, "memory", "memory-plane", "drift")
+    default_baselines = ("tiny",)
     """A small learned model, so that no table holds made-up rows alone."""
-    floor_references = ("hedge", "freeze", "noise", "mean", "replay", "forgetful")
     claims_memory = True
+    paper_settings: ClassVar[Mapping[str, tuple[Any, str]]] = {
+        "context": (32, "a model gets the whole exploration, since 32 frames seldom hold the place that returns."),
+        "segmenter": ("sam3", "the colours of generated worlds are known, so that no network is needed."),
+    }
+    memory_metrics: ClassVar[Mapping[str, str]] = {
+        "sgcs_chance_corrected": "SGCS above chance",
+        "returned_detail": "detail of returned surfaces",
+    }
+    scores_pictures = True
     claim = "redraws the place it has seen"
     vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "trajectory",
@@ -56,13 +53,8 @@ class LoopNav(Suite):
 
     @classmethod
     def trial_questions(cls) -> TrialQuestions:
-        """Questions about a walk of the suite's own kind."""
+        """Questions about a loop."""
         return LoopQuestions()
-
-    @classmethod
-    def read_settings(cls, given: Mapping[str, Any]) -> LoopNavSettings:
-        """Settings made of plain values, with the digests of the files they name."""
-        return LoopNavSettings.of(given)
 
     @classmethod
     def probe_options(cls, tasks: int) -> Mapping[str, Any]:
@@ -73,11 +65,12 @@ class LoopNav(Suite):
     def demo_set(cls, *, full: bool = False) -> DemoSet:
         """See `Suite.demo_set`."""
         place, question = 1, "Does the model redraw the same place on the way back?"
-        options = {"settlements": 12, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (192, 108)}
+        models = ("truth", "memory", *cls.floor_baselines)
         if full:
-            options = {"settlements": 2, "ranges": (5, 15), "per_combination": 1, "size": (256, 144)}
-            return DemoSet(place, question, options, cls.references, core_seconds=300, megabytes=300)
-        return DemoSet(place, question, options, ("truth", "memory", "forgetful"), core_seconds=87, beside=("hedge",))
+            options = {"settlements": 12, "ranges": (5, 15), "per_combination": 1, "size": (256, 144)}
+            return DemoSet(place, question, options, (*models, "tiny"), "memory", core_seconds=900, megabytes=300)
+        options = {"settlements": 10, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (128, 72)}
+        return DemoSet(place, question, options, models, "memory", core_seconds=87)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per recorded loop; invalid recordings become skipped tasks with the reason."""
@@ -87,21 +80,29 @@ class LoopNav(Suite):
         """The village: its loops show the same houses."""
         return str(group.get("location", task))
 
-    def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
-        """Show the way out, ask for the way back, and store the rollout lossless."""
-        return protocol.perform(task, subject, task_context, self.options)
+    def episode(self, task: Task) -> tuple[Episode, int]:
+        """The recording of a task, and the index of its first hidden frame."""
+        return tasks.episode_of(task)
+
+    def perform(self, task: Task, model: WorldModel, task_context: TaskContext) -> Record:
+        """Show the way out, request the way back, and store the rollout lossless."""
+        return protocol.perform(task, model, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Compare the rollout with the recorded way back, frame by frame."""
         return scoring.score(record, task_context, self.options)
 
+    def decoy_kind(self, task: Task) -> Hashable | None:
+        """The type and range of the loop, and the kind of village."""
+        return tasks.decoy_kind(task)
+
+    def memory_scores(self, record: Record, task_context: TaskContext) -> list[Score]:
+        """SGCS, and surfaces that came back into view."""
+        return scoring.memory_scores(record, task_context, self.options)
+
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
         """The frames of the recording and of the rollout that stand for the same moments."""
         return scoring.compared_clips(record, self.options)
-
-    def rates(self, task: Task) -> frozenset[float]:
-        """The rate of the recording."""
-        return frozenset({tasks.episode_of(task)[0].clip.fps})
 
     def summarize(
         self,

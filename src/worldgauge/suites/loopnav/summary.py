@@ -6,13 +6,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
-from typing import Literal
-
-import numpy as np
 
 from worldgauge.engine.suite import drift, returned
 from worldgauge.engine.suite.contract import Cell, Score, Table, TableRow
-from worldgauge.engine.suite.scores import by_metric, clusters_by_task, detectable_note, score_cells, sort_rows
+from worldgauge.engine.suite.scores import (
+    by_metric,
+    clusters_by_task,
+    detectable_note,
+    missing_notes,
+    row_kind,
+    score_cells,
+    sort_rows,
+)
 from worldgauge.metrics._registry import metric_bounds
 from worldgauge.suites.loopnav.scoring import SET_LEVEL, fvd_cell
 
@@ -52,17 +57,15 @@ OVER_TIME = (
 
 _PUBLISHED_NAMES = {"SGCS": "sgcs", "SSIM": "ssim_table", "LPIPS": "lpips", "FVD": "fvd_pair"}
 
-Columns = list[tuple[str, int]]
-
 
 def summarize(scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> list[Table]:
     """One table per metric, by type and range."""
     columns = sorted({_column(score) for own in scores.values() for score in own})
-    sorted_out = {subject: by_metric(own) for subject, own in scores.items()}
+    sorted_out = {model: by_metric(own) for model, own in scores.items()}
     occurring = {metric for theirs in sorted_out.values() for metric in theirs}
     tables = []
     for metric in (name for name in TITLES if name in occurring):
-        mine = {subject: theirs.get(metric, []) for subject, theirs in sorted_out.items()}
+        mine = {model: theirs.get(metric, []) for model, theirs in sorted_out.items()}
         tables.append(_table(metric, mine, kinds, columns))
         if metric in returned.TITLES:
             tables += filter(None, [returned.curve_table(metric, TITLES[metric], mine, kinds)])
@@ -78,7 +81,10 @@ def published() -> list[Table]:
     tables = []
     for name, metric in _PUBLISHED_NAMES.items():
         cells = {(r["model"], r["type"], r["range"]): r for r in rows if r["metric"] == name}
-        models = dict.fromkeys(model for model, _, _ in cells)
+        printed: list[TableRow] = []
+        for model in dict.fromkeys(model for model, _, _ in cells):
+            found = [cells[model, *column] for column in columns]
+            printed.append(TableRow(model, tuple(Cell(row["mean"], row["std"], 18) for row in found), "published"))
         tables.append(
             Table(
                 metric=metric,
@@ -86,78 +92,52 @@ def published() -> list[Table]:
                 unit="1",
                 better="higher" if name in ("SGCS", "SSIM") else "lower",
                 columns=tuple(f"{kind} {radius}" for kind, radius in columns),
-                rows=tuple(
-                    TableRow(
-                        model,
-                        tuple(Cell((row := cells[model, *column])["mean"], row["std"], 18) for column in columns),
-                        "published",
-                    )
-                    for model in models
-                ),
+                rows=tuple(printed),
                 notes=(f"{data['source']}. {data['note']}",),
             )
         )
     return tables
 
 
-def _table(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], columns: Columns) -> Table:
-    one = next(score for own in mine.values() for score in own)
+def _table(
+    metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], columns: list[tuple[str, int]]
+) -> Table:
+    first = next(score for own in mine.values() for score in own)
     groups: list[Sequence[Score]] = []
     for own in mine.values():
         by_column: dict[tuple[str, int], list[Score]] = {column: [] for column in columns}
         for score in own:
             by_column[_column(score)].append(score)
         groups += [*by_column.values(), own]
-    cells = iter(_cells(metric, groups))
-    rows = [TableRow(subject, tuple(islice(cells, len(columns) + 1)), _kind(kinds[subject])) for subject in mine]
+    # FVD is one number of a set of videos; of the others, missing scores are counted, not zero.
+    cells = iter(map(fvd_cell, groups) if metric == "fvd" else score_cells(groups, metric_bounds(metric)))
+    rows = [TableRow(model, tuple(islice(cells, len(columns) + 1)), row_kind(kinds[model])) for model in mine]
     return Table(
         metric=metric,
         title=TITLES[metric],
-        unit=one.unit,
-        better=one.better,
+        unit=first.unit,
+        better=first.better,
         columns=(*(f"{kind} {radius}" for kind, radius in columns), "all"),
-        rows=tuple(sort_rows(rows, one.better)),
+        rows=tuple(sort_rows(rows, first.better)),
         notes=tuple(_notes(metric, mine, kinds)),
     )
 
 
-def _cells(metric: str, groups: Sequence[Sequence[Score]]) -> list[Cell]:
-    """Over trajectories; missing ones are counted, not zero. FVD is one number of all of them."""
-    if metric == "fvd":
-        return [fvd_cell(scores) for scores in groups]
-    return score_cells(groups, metric_bounds(metric))
-
-
 def _notes(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Iterator[str]:
-    reasons: dict[str, int] = {}
-    infinite = 0
-    for own in mine.values():
-        for score in own:
-            if score.value is None and score.reason != SET_LEVEL:
-                reasons[score.reason or ""] = reasons.get(score.reason or "", 0) + 1
-            elif score.value is not None and not np.isfinite(score.value):
-                infinite += 1
-    facts = [score.facts for own in mine.values() for score in own]
-    if any(fact.get("alignment") == "start" for fact in facts):
+    scores = [score for own in mine.values() for score in own]
+    if any(score.facts.get("alignment") == "start" for score in scores):
         yield "alignment=start: compared with the recording's first frames, a fault of the release kept by request."
-    if any(fact.get("segmenter_fits") is False for fact in facts):
+    if any(score.facts.get("segmenter_fits") is False for score in scores):
         yield "The segmenters by colour know the embedded worlds only; on these recordings they guess."
-    if any(score.reason == SET_LEVEL for own in mine.values() for score in own):
+    if any(score.reason == SET_LEVEL for score in scores):
         yield (
             "FVD of few videos is biased upwards: compare cells of equal n only. Intervals are of the jackknife over "
             "villages; a cell takes two videos, an interval three villages."
         )
-    for reason, count in sorted(reasons.items()):
-        yield f"{count} {'score is' if count == 1 else 'scores are'} missing: {reason}."
-    if infinite:
-        yield f"{infinite} scores are infinite (identical frames) and left out of means."
-    if len(mine) > 1 and any(score.value is not None for own in mine.values() for score in own):
+    yield from missing_notes(score for score in scores if score.reason != SET_LEVEL)
+    if len(mine) > 1 and any(score.value is not None for score in scores):
         values = {name: {s.task: s.value for s in own} for name, own in mine.items()}
         yield detectable_note(values, kinds, "trajectories", clusters_by_task(mine), metric_bounds(metric))
-
-
-def _kind(kind: str) -> Literal["subject", "reference"]:
-    return "reference" if kind == "reference" else "subject"
 
 
 def _column(score: Score) -> tuple[str, int]:

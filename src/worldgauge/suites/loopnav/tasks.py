@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.engine.suite.contract import Task, TaskData, TaskView, cached_by_task
 from worldgauge.engine.suite.drift import too_short
 from worldgauge.suites.loopnav import format as loopnav
-from worldgauge.suites.loopnav.format import FPS, Trajectory, pictures_of, worlds_of
+from worldgauge.suites.loopnav.format import FPS, LoopTrajectory, pictures_of, worlds_of
 from worldgauge.suites.loopnav.format_records import FILE_FAULTS
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 
@@ -58,7 +59,7 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
         )
 
 
-def generated_from(trajectory: Trajectory, settings: LoopNavSettings) -> int | None:
+def generated_from(trajectory: LoopTrajectory, settings: LoopNavSettings) -> int | None:
     """Return the first frame that the model must imagine; None where the walk never left its start."""
     if settings.segment == "first":
         return trajectory.first_return_index
@@ -73,6 +74,12 @@ def episode_of(task: Task) -> tuple[Episode, int]:
     episode, start = _episode(task, recording=recording), int(task.sample["generated_from"])
     asked = task.sample.get("frames_asked")
     return episode if asked is None else episode.first(start + asked), start
+
+
+def decoy_kind(task: Task) -> Hashable | None:
+    """The type and range of a loop, and the kind of its village: its name without the number."""
+    kind = re.sub(r"[_-]?\d+$", "", str(task.group["location"]))
+    return None if task.sample.get("broken") else (task.group["type"], task.group["range"], kind)
 
 
 def world_of(task: Task) -> WorldFacts | None:
@@ -104,7 +111,7 @@ def _second_corner(episode: Episode, start: int) -> int:
     return int((((xy - xy[0]) ** 2).sum(1) + ((xy - xy[-1]) ** 2).sum(1)).argmax())
 
 
-def _too_short(trajectory: Trajectory, split: int | None, settings: LoopNavSettings) -> str | None:
+def _too_short(trajectory: LoopTrajectory, split: int | None, settings: LoopNavSettings) -> str | None:
     if split is None:
         return "never left its start: there is no way back"
     if split < MIN_CONTEXT:
@@ -114,7 +121,7 @@ def _too_short(trajectory: Trajectory, split: int | None, settings: LoopNavSetti
     return too_short(trajectory.n_frames - split, settings.frames_asked, FPS)
 
 
-def _demand_horizon(source: Path, chosen: list[Trajectory], settings: LoopNavSettings) -> None:
+def _demand_horizon(source: Path, chosen: list[LoopTrajectory], settings: LoopNavSettings) -> None:
     """Raises DataError where no way back lasts as long as horizon_s."""
     splits = {one.id: generated_from(one, settings) for one in chosen if one.invalid is None}
     lasting = [one.n_frames - split for one in chosen if (split := splits.get(one.id)) is not None]
@@ -129,7 +136,7 @@ def _demand_horizon(source: Path, chosen: list[Trajectory], settings: LoopNavSet
 class _Recording(NamedTuple):
     """What a task is made of. pictures: who drew the frames."""
 
-    trajectory: Trajectory
+    trajectory: LoopTrajectory
     world: WorldFacts | None
     pictures: str
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,22 +35,14 @@ from worldgauge.worlds.minecraft.places import SEED, VERSION, Place, place_of
 from worldgauge.worlds.minecraft.regions import box_of
 from worldgauge.worlds.minecraft.server import JavaServer, JsServer, Online, address
 from worldgauge.worlds.minecraft.survey import seed_of, survey
-from worldgauge.worlds.minecraft.viewer import Viewer
+from worldgauge.worlds.minecraft.viewer import MinecraftViewer
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.player import TICKS_PER_SECOND
 from worldgauge.worlds.voxel.world import VoxelWorld
+from worldgauge.worlds.walking import planner
 from worldgauge.worlds.walking.floor import FloorPlan, build_walkable
-from worldgauge.worlds.walking.planner import (
-    MAX_REJECTIONS,
-    Cell,
-    Ground,
-    Rule,
-    released_ground,
-    sample_offset,
-    sample_place,
-    start_place,
-)
+from worldgauge.worlds.walking.planner import Cell, Rule
 from worldgauge.worlds.walking.walk import LoopKind, Walk, WalkGoal, discard_counts
 from worldgauge.worlds.walking.walkers import (
     TURN_DONE,
@@ -67,50 +59,14 @@ from worldgauge.worlds.walking.walkers import (
 START_RADIUS = 20
 
 
-class LoopSite(Protocol):
-    """A place to walk loops at. Its cells are one metre wide."""
-
-    @property
-    def walker(self) -> Walker:
-        """The walker."""
-        ...
-
-    @property
-    def seed(self) -> int | None:
-        """Seed of the world; None when unknown."""
-        ...
-
-    @property
-    def label(self) -> str:
-        """Name of the place in messages."""
-        ...
-
-    def begin(self) -> Cell | None:
-        """Where the walker is put down before it goes to A; None where it is put down at A itself."""
-        ...
-
-    def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose the start A."""
-        ...
-
-    def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """Choose a place at about a given distance."""
-        ...
-
-    def goal(self, place: Cell) -> WalkGoal:
-        """The goal of a walker that goes to `place`."""
-        ...
-
-
-class Start(NamedTuple):
+class LoopStart(NamedTuple):
     """Where walkers are put down and on what ground they go; by default natural ground near the middle of ours.
 
-    Attributes:
-        loose: Goals are columns to come near to, whatever the ground there, as underground in the release.
+    With `loose`, goals are columns to come near to, whatever the ground there, as underground in the release.
     """
 
     cell: Cell | None = None
-    ground: Ground | None = None
+    ground: planner.GroundColumns | None = None
     loose: bool = False
 
 
@@ -120,48 +76,40 @@ class VoxelSite:
     The walker is moved by our own physics by default.
     """
 
-    def __init__(self, world: VoxelWorld, walker: Walker | None = None, start: Start | None = None) -> None:
+    def __init__(self, world: VoxelWorld, walker: Walker | None = None, start: LoopStart | None = None) -> None:
         self.walker: Walker = walker or EmbeddedWalker(world)
+        self.seed = world.seed
+        self.label = f"world '{world.kind}' (seed {world.seed})"
         self._world = world
-        self._start = start or Start()
-
-    @property
-    def seed(self) -> int:
-        """See `LoopSite.seed`."""
-        return self._world.seed
-
-    @property
-    def label(self) -> str:
-        """Kind and seed."""
-        return f"world '{self._world.kind}' (seed {self._world.seed})"
+        self._start = start or LoopStart()
 
     def begin(self) -> Cell:
-        """The middle of the settlement, or where `start` says."""
-        return start_place(self._world, self._start.ground) if self._start.cell is None else self._start.cell
+        """Where the walker is put down before it goes to A: the middle of the settlement, or where `start` says."""
+        return planner.start_place(self._world, self._start.ground) if self._start.cell is None else self._start.cell
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """As `LoopSite.first_place`, about START_RADIUS from the middle."""
+        """Choose the start A, about START_RADIUS from the middle."""
         return self.next_place(begin or self.begin(), START_RADIUS, rng, rule)
 
     def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """As `LoopSite.next_place`, by `sampling.sample_place`; any column where goals are loose."""
+        """Choose a place at about a given distance; any column where goals are loose."""
         if self._start.loose:
-            dx, dy = sample_offset(radius, rng, rule)
+            dx, dy = planner.sample_offset(radius, rng, rule)
             return around[0] + dx, around[1] + dy, around[2]
         try:
-            return sample_place(self._world, around, radius, rng, rule=rule, ground=self._start.ground)
+            return planner.sample_place(self._world, around, radius, rng, rule=rule, ground=self._start.ground)
         except WorldError:
             raise WalkFailedError("no place to go") from None
 
     def goal(self, place: Cell) -> WalkGoal:
-        """As `LoopSite.goal`: the cell itself, or its column where goals are loose."""
+        """The goal of a walker that goes to `place`: the cell itself, or its column where goals are loose."""
         return WalkGoal(place[0], place[1], range_sq=1) if self._start.loose else WalkGoal(*place)
 
 
 class FloorSite:
     """The floor of any world that has one, such as a home.
 
-    Rooms are small, so A is any place that can be reached, and the walker is put down there. Goals are drawn by the
+    Rooms are small, so A is any place that can be reached, and the walker is put down there. Goals are sampled by the
     same rules, and rejected where the walker cannot stand.
     """
 
@@ -174,14 +122,14 @@ class FloorSite:
         """None: the walker is put down at A."""
 
     def first_place(self, begin: Cell | None, rng: np.random.Generator, rule: Rule) -> Cell:
-        """As `LoopSite.first_place`: any cell with room, each with equal probability."""
+        """Any cell with room, each with equal probability."""
         cells = self.walker.cells
         return cells[int(rng.integers(len(cells)))]
 
     def next_place(self, around: Cell, radius: int, rng: np.random.Generator, rule: Rule) -> Cell:
-        """As `LoopSite.next_place`, among cells with room."""
-        for _ in range(MAX_REJECTIONS):
-            dx, dy = sample_offset(radius, rng, rule)
+        """As for a settlement, among cells with room."""
+        for _ in range(planner.MAX_REJECTIONS):
+            dx, dy = planner.sample_offset(radius, rng, rule)
             if (cell := self.walker.cell_at(around[0] + dx, around[1] + dy)) is not None:
                 return cell
         raise WalkFailedError("no place to go")
@@ -190,6 +138,8 @@ class FloorSite:
         """The cell itself."""
         return WalkGoal(*place)
 
+
+LoopSite = VoxelSite | FloorSite
 
 MAX_FRAMES = 2500
 MAX_RETRIES = 6
@@ -235,7 +185,20 @@ def record_loop(
         except WalkFailedError as discarded:
             reasons.append(str(discarded))
             continue
-        return recording.walk(kind, radius, tuple(reasons))
+        rows, controls = np.array(recording.rows), recording.controls
+        return Walk(
+            positions=rows[:, :3],
+            yaw=rows[:, 3],
+            pitch=rows[:, 4],
+            camera=np.array([control.camera for control in controls]),
+            forward=np.array([control.forward for control in controls]),
+            jump=np.array([control.jump for control in controls]),
+            goals=tuple(recording.goals),
+            kind=kind,
+            radius=radius,
+            seed=site.seed,
+            discards=tuple(reasons),
+        )
     raise LoopFailedError(
         f"no {kind} loop of radius {radius} in {site.label} in {MAX_RETRIES + 1} tries: {discard_counts(reasons)}",
         reasons,
@@ -252,9 +215,9 @@ class _Recording:
         self._yaw = self._whole_turns = 0.0
         self._ticks_silent = 0
         self._idle_records = 0
-        self._rows: list[tuple[float, ...]] = []
-        self._controls: list[Control] = []
-        self._goals: list[WalkGoal | None] = []
+        self.rows: list[tuple[float, ...]] = []
+        self.controls: list[Control] = []
+        self.goals: list[WalkGoal | None] = []
 
     def run(
         self, kind: LoopKind, radius: int, rng: np.random.Generator, rule: Rule, look_around: bool, laps: int
@@ -286,24 +249,8 @@ class _Recording:
         until = self._idle_records + IDLE_RECORDS
         while self._idle_records < until:
             self._turn(0.0)
-        if math.dist(self._rows[0][:2], self._rows[-1][:2]) > MAX_GAP_M:
+        if math.dist(self.rows[0][:2], self.rows[-1][:2]) > MAX_GAP_M:
             raise WalkFailedError("did not close")
-
-    def walk(self, kind: LoopKind, radius: int, discards: tuple[str, ...]) -> Walk:
-        rows = np.array(self._rows)
-        return Walk(
-            positions=rows[:, :3],
-            yaw=rows[:, 3],
-            pitch=rows[:, 4],
-            camera=np.array([control.camera for control in self._controls]),
-            forward=np.array([control.forward for control in self._controls]),
-            jump=np.array([control.jump for control in self._controls]),
-            goals=tuple(self._goals),
-            kind=kind,
-            radius=radius,
-            seed=self._site.seed,
-            discards=discards,
-        )
 
     def _walk_to(self, goal: WalkGoal) -> None:
         for stride in self._walker.walk(goal):
@@ -333,16 +280,16 @@ class _Recording:
         # Rounded as the data set stores it (its yaw is the game's), so that frames can be rendered again exactly.
         row = (round(x, 3), round(y, 3), round(z, 3), round(yaw - _GAME_YAW_ZERO, 3) + _GAME_YAW_ZERO, 0.0)
         self._ticks_silent += 1
-        if self._rows and row == self._rows[-1] and not stride.control.forward:
+        if self.rows and row == self.rows[-1] and not stride.control.forward:
             if self._ticks_silent < TICKS_PER_SECOND:
                 return
             self._idle_records += 1
-        if len(self._rows) >= self._longest:
+        if len(self.rows) >= self._longest:
             raise WalkFailedError("too long")
         self._ticks_silent = 0
-        self._rows.append(row)
-        self._controls.append(stride.control)
-        self._goals.append(goal)
+        self.rows.append(row)
+        self.controls.append(stride.control)
+        self.goals.append(goal)
 
 
 Mode = Literal["js-server", "offline", "java"]
@@ -359,9 +306,6 @@ class Game:
         places: Places on that server: published names, or NAME@X,Y,Z.
         pictures: "ours", our own camera on the cells of the game; "viewer", the renderer of the published frames;
             "released", the same renderer with its defect, invisible stairs.
-
-    Raises:
-        UsageError: For options that do not go together.
     """
 
     mode: Mode = "js-server"
@@ -421,13 +365,9 @@ WORLDS_FOLDER = "worlds"
 
 @dataclass
 class Location:
-    """An open place.
+    """An open place. The frame of what is seen, which is recorded, may be another than that of `site`.
 
-    Attributes:
-        world: What is seen, in the frame that is recorded, which may be another.
-        facts: Of the world, files relative to the collection.
-        seed: Of the world, for the records; None when unknown.
-        cells: The game's, with the names of its `version`.
+    Files in the world's `facts` are relative to the collection; `cells` are the game's, with names of its `version`.
     """
 
     site: LoopSite
@@ -438,7 +378,7 @@ class Location:
     version: str = VERSION
     pictures: Pictures = "ours"
     closing: ExitStack = field(default_factory=ExitStack)
-    _viewer: Viewer | None = None
+    _viewer: MinecraftViewer | None = None
 
     def recorded(self, walk: Walk) -> Walk:
         """Convert a walk at `site` to the frame that is recorded."""
@@ -452,20 +392,13 @@ class Location:
     def frames(
         self, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None], device: str | None
     ) -> Iterator[NDArray[np.uint8]]:
-        """What is seen from the poses of a recorded walk.
-
-        Args:
-            poses: (T, 4, 4), recorded frame.
-
-        Returns:
-            Frames (H, W, 3), uint8 RGB.
-        """
+        """What is seen from the poses (T, 4, 4) of a recorded walk."""
         if self.pictures == "ours" or self.cells is None:
             yield from render(self.world, poses, camera, progress, device)
             return
         if self._viewer is None:
             size, released = (camera.width, camera.height), self.pictures == "released"
-            viewer = Viewer(self.cells, width=size[0], height=size[1], released=released, version=self.version)
+            viewer = MinecraftViewer(self.cells, width=size[0], height=size[1], released=released, version=self.version)
             self._viewer = self.closing.enter_context(viewer)
         for number, pose in enumerate(poses):
             progress(number, len(poses))
@@ -488,7 +421,7 @@ def open_location(out: Path, location: str, world: str, kind: str, seed: int, ga
         _open.pop(mode)[1].closing.close()
     with ExitStack() as stack:
         if game is None:
-            opened = _embedded(kind, seed) if world == "voxel" else _on_floor(world, kind, seed)
+            opened = _embedded(world, kind, seed)
         elif game.mode == "java":
             opened = _on_server(out, game.place(location), game, stack)
         else:
@@ -504,25 +437,23 @@ def close_locations() -> None:
         _open.popitem()[1][1].closing.close()
 
 
-def kept_facts(out: Path, place: Place) -> WorldFacts:
+def stored_facts(out: Path, place: Place) -> WorldFacts:
     """Return the facts of a server's place that was opened before, from the cells in the collection."""
     return _facts_at(out, place, stamp_of(_grid(out, place)))
 
 
 @lru_cache(maxsize=4)
 def _facts_at(out: Path, place: Place, stamp: Stamp | None) -> WorldFacts:
-    return _kept_facts(_kept(out, place), out)
+    return _relative_facts(_stored_world(out, place), out)
 
 
 _open: dict[str | None, tuple[tuple[Any, ...], Location]] = {}
 
 
-def _embedded(kind: str, seed: int) -> Location:
-    world = Voxel(kind, seed)
-    return Location(VoxelSite(world.voxels), world, world.facts, seed)
-
-
-def _on_floor(name: str, scene: str, seed: int) -> Location:
+def _embedded(name: str, scene: str, seed: int) -> Location:
+    if name == "voxel":
+        village = Voxel(scene, seed)
+        return Location(VoxelSite(village.voxels), village, village.facts, seed)
     if name == "scan":
         scan = Scan(scene)
         return Location(FloorSite(scan.floor, f"scene '{scene}'", seed), scan, scan.facts, None)
@@ -551,16 +482,16 @@ def _on_server(out: Path, place: Place, game: Game, stack: ExitStack) -> Locatio
     server = stack.enter_context(JavaServer(*address(game.server)))
     seed = game.check_server(server)
     if _grid(out, place).exists():
-        world = _kept(out, place)
+        world = _stored_world(out, place)
         _demand_unchanged(server, world.cells, place)
     else:
         write(_grid(out, place), survey(server, (place.x, place.y, place.z), REACH, dimension=place.dimension))
-        world = _kept(out, place)
+        world = _stored_world(out, place)
     cells = world.cells
     x, y, z = cells.ours((place.x, place.y, place.z))
-    start = Start((int(x), int(y) - 1, int(z)), released_ground(cells), place.loose)
+    start = LoopStart((int(x), int(y) - 1, int(z)), planner.released_ground(cells), place.loose)
     walker = GameWalker(Online(server, cells, dimension=place.dimension))
-    facts = _kept_facts(world, out)
+    facts = _relative_facts(world, out)
     return Location(VoxelSite(world.voxels, walker, start), world, facts, seed, cells, server.version, game.pictures)
 
 
@@ -568,7 +499,7 @@ def _grid(out: Path, place: Place) -> Path:
     return out / WORLDS_FOLDER / f"{place.name}.grid.gz"
 
 
-def _kept(out: Path, place: Place) -> Minecraft:
+def _stored_world(out: Path, place: Place) -> Minecraft:
     world = Minecraft(str(_grid(out, place)))
     x, z = (world.cells.origin[axis] + REACH for axis in (0, 2))
     if (x, z) != (place.x, place.z):
@@ -579,7 +510,7 @@ def _kept(out: Path, place: Place) -> Minecraft:
     return world
 
 
-def _kept_facts(world: Minecraft, out: Path) -> WorldFacts:
+def _relative_facts(world: Minecraft, out: Path) -> WorldFacts:
     params = {"grid": Path(world.facts.params["grid"]).relative_to(out).as_posix()}
     return replace(world.facts, params=params)
 

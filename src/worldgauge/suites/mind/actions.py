@@ -24,11 +24,7 @@ Keys = NDArray[np.uint8]
 def walk_look(speed_mps: float = 2.0, turn_deg: float = 1.0) -> ActionSpace:
     """MIND's keys at 24 frames per second: four to walk, relative to the view, and four to look, in any combination.
 
-    The defaults are the space that most of the data share.
-
-    Args:
-        speed_mps: Metres per second while a walking key is held (delta_p / 100).
-        turn_deg: Degrees per frame while a looking key is held (delta_r).
+    A walking key moves by `speed_mps`, a looking key by `turn_deg` per frame; by default as in most of the data.
     """
     step, turn = speed_mps / 24, math.radians(turn_deg)
     return ActionSpace(
@@ -55,21 +51,12 @@ def steps_of(space: ActionSpace) -> tuple[float, float]:
 
 
 def space_of(delta_r_deg: float, delta_p_cm_s: float) -> ActionSpace:
-    """Return the action space of a clip.
-
-    Args:
-        delta_r_deg: Turn per frame, degrees.
-        delta_p_cm_s: Speed, centimetres per second.
-    """
+    """The action space of a clip, from degrees per frame and centimetres per second."""
     return walk_look(speed_mps=delta_p_cm_s / 100, turn_deg=delta_r_deg)
 
 
 def actions_of(keys: ArrayLike, space: ActionSpace) -> Actions:
-    """Convert key codes to actions.
-
-    Args:
-        keys: (T, 4), values 0, 1, 2.
-    """
+    """Convert key codes (T, 4), values 0, 1, 2, to actions."""
     codes = np.asarray(keys)
     if codes.ndim != 2 or codes.shape[1] != 4 or not np.isin(codes, (0, 1, 2)).all():
         raise ShapeError(f"key codes need shape (T, 4) and values 0, 1, 2, got {codes.shape} of {codes.dtype}")
@@ -112,7 +99,7 @@ The numbers and the reading of wl, wr, sl, sr as "and look" are ours: the paper 
 
 
 def mirror_poses(path: str | ArrayLike, start: ArrayLike, space: ActionSpace, arm_m: float = 0.0) -> FloatArray:
-    """Camera-to-world poses of a mirrored path, after each row, at full speed from the first.
+    """Camera-to-world poses (T, 4, 4) of a mirrored path, after each row, at full speed from the first.
 
     The way back goes over the very poses of the way out; nothing stands in the way.
     Source: specification of the simulator, mean of the yaw before and after each frame.
@@ -121,9 +108,6 @@ def mirror_poses(path: str | ArrayLike, start: ArrayLike, space: ActionSpace, ar
         path: A name of MIRROR_PATHS, or key codes (T, 4).
         start: Pose (4, 4) to start from.
         arm_m: Metres of the camera behind the point that turns.
-
-    Returns:
-        (48, 4, 4); (T, 4, 4) for T rows of key codes.
     """
     if isinstance(path, str):
         if path not in MIRROR_PATHS:

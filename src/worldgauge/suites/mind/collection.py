@@ -17,7 +17,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from worldgauge.core import geometry
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera
@@ -35,49 +34,17 @@ from worldgauge.engine.collection import (
 )
 from worldgauge.engine.options import option, plain
 from worldgauge.suites.mind.actions import MIRROR_PATHS, Perspective, space_of
+from worldgauge.suites.mind.format import files
 from worldgauge.suites.mind.format.check import check as check_folder
-from worldgauge.suites.mind.format.files import (
-    ACTIONS,
-    FPS,
-    IMAGES,
-    PERSPECTIVES,
-    SHARED_SPACE,
-    SIDECAR,
-    VIDEO,
-    Part,
-    part_folder,
-    read_sidecar,
-)
+from worldgauge.suites.mind.format.files import Part
 from worldgauge.suites.mind.format.read import HORIZONTAL_FOV_DEG
 from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
-from worldgauge.suites.mind.key_walks import KeyWalk, KeyWalkFailedError, find_mirror_start, record_key_walk
+from worldgauge.suites.mind.key_walks import KeyWalkFailedError, find_mirror_start, record_key_walk
 from worldgauge.worlds import open_world
+from worldgauge.worlds.captions import captions_along
 from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
-from worldgauge.worlds.voxel.world import FAMILIES, PLACES
+from worldgauge.worlds.voxel.world import FAMILIES
 from worldgauge.worlds.walking.floor import Walkable
-
-_KEYS = (("forward", "backward"), ("to the left", "to the right"), ("up", "down"), ("left", "right"))
-_VERBS = ("walks", "steps", "looks", "looks")
-
-
-def caption(family: str, walk: KeyWalk) -> str:
-    """Write one paragraph: the place, the viewpoint, and for how many seconds each key is held."""
-    seen = "from the walker's own eyes" if walk.perspective == "1st" else "over the shoulder of the walker"
-    metres = geometry.length(walk.feet[:, :2])
-    said = [
-        f"{verb} {word} for {seconds:.1f} s"
-        for column, (verb, words) in enumerate(zip(_VERBS, _KEYS, strict=True))
-        for code, word in enumerate(words, 1)
-        if (seconds := float((walk.keys[:, column] == code).sum()) / FPS) > 0
-    ]
-    does = f"The walker {_listed(said)}." if said else "The walker stands still."
-    where = PLACES.get(family, family)
-    return f"A walk of {len(walk) / FPS:.1f} s and {metres:.0f} m through {where}, seen {seen}. {does}\n"
-
-
-def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
 
 SPACES = ((0.4, 100.0), (0.7, 150.0), (1.0, 200.0), (1.2, 240.0), (1.4, 280.0))
 """Degrees per frame and centimetres per second of the action space test, in turn.
@@ -94,9 +61,9 @@ COUNTS: Mapping[str, Part] = {
 WORLD_CELLS = (192, 192, 64)
 WORLDS: Mapping[Perspective, str] = {"1st": "voxel", "3rd": "third-person"}
 SCANNED = "interior"
-"""Family of scans, for captions."""
+"""Family of scans."""
 PER_SCENE = 2
-"""Clips of a part and perspective that are made in one world of a family before the next."""
+"""Clips of a part and perspective in one world of a family, of collections that name no other number."""
 
 _BLOCKS: Mapping[Part, tuple[int, int]] = {
     "action_space_test": (0, 25),
@@ -110,11 +77,10 @@ _THIRD_PERSON, _JUMP = 125, 250
 
 @dataclass(frozen=True)
 class PlannedClip:
-    """One clip or start image to be made.
+    """One clip or start image to be made, in a space of degrees per frame and centimetres per second.
 
     Attributes:
         scene: Name of its world, such as "test-urban-0"; both perspectives and all tests share it, training has others.
-        space: Degrees a frame and centimetres a second.
         key: Key of the scan that is its world; empty elsewhere.
     """
 
@@ -148,25 +114,30 @@ def planned_clips(settings: Mapping[str, Any]) -> Iterator[PlannedClip]:
         for perspective in settings["perspectives"]:
             for index in range(settings[count]):
                 clip = _clip_of(part, perspective, index, settings)
-                keys = settings["scenes"].split(",") if settings.get("scenes") else []
-                yield _in_scan(clip, keys) if keys else clip
+                if settings.get("scenes"):  # some scans, used in turn
+                    keys = settings["scenes"].split(",")
+                    key = keys[clip.entropy[-1] % len(keys)]
+                    clip = replace(clip, family=SCANNED, scene=key.replace("/", "_"), key=key)
+                yield clip
 
 
 def _clip_of(part: Part, perspective: Perspective, index: int, settings: Mapping[str, Any]) -> PlannedClip:
     families: Sequence[str] = settings["families"]
     seed, of = settings["seed"], settings["split"]
-    space = SHARED_SPACE
+    space = files.SHARED_SPACE
     if part == "action_space_test":
         # The same place and the same dice for all five spaces: only what the keys do differs.
         index, turn = divmod(index, len(SPACES))
         space = SPACES[turn]
-    number = _number(part, perspective, index)
+    first, room = _BLOCKS[part]
+    jumps, at = divmod(index, room)
+    number = _JUMP * jumps + _THIRD_PERSON * (perspective == "3rd") + first + at
     ending = f"-{space[0]:.1f}x-{space[1]:g}" if part == "action_space_test" else ""
     split = of
     if part == "train":
         split = "train" if of == "test" else f"{of}-train"
     turn, at = divmod(index, len(families))
-    family, scene = families[at], turn // PER_SCENE
+    family, scene = families[at], turn // settings.get("per_scene", PER_SCENE)
     place = (scene * 2 + (part == "train")) * len(FAMILIES) + FAMILIES.index(family)
     parts = list(COUNTS.values())
     return PlannedClip(
@@ -176,21 +147,9 @@ def _clip_of(part: Part, perspective: Perspective, index: int, settings: Mapping
         family=family,
         scene=f"{split}-{family}-{scene}",
         world_seed=world_seed_of(seed, place, of),
-        entropy=(seed, parts.index(part), PERSPECTIVES.index(perspective), index),
+        entropy=(seed, parts.index(part), files.PERSPECTIVES.index(perspective), index),
         space=space,
     )
-
-
-def _in_scan(clip: PlannedClip, keys: Sequence[str]) -> PlannedClip:
-    """The same clip in one of some scans, which are used in turn."""
-    key = keys[clip.entropy[-1] % len(keys)]
-    return replace(clip, family=SCANNED, scene=key.replace("/", "_"), key=key)
-
-
-def _number(part: Part, perspective: Perspective, index: int) -> int:
-    first, room = _BLOCKS[part]
-    jumps, at = divmod(index, room)
-    return _JUMP * jumps + _THIRD_PERSON * (perspective == "3rd") + first + at
 
 
 FRAMES = 720
@@ -203,7 +162,7 @@ class MindOptions:
 
     families: tuple[str, ...] = option(FAMILIES, "Kinds of scene, used in turn.", choices=FAMILIES)
     perspectives: tuple[str, ...] = option(
-        PERSPECTIVES, "Perspectives: through the walker's eyes, over its shoulder.", choices=PERSPECTIVES
+        files.PERSPECTIVES, "Perspectives: through the walker's eyes, over its shoulder.", choices=files.PERSPECTIVES
     )
     world: str | None = option(None, f"{WORLD_HELP} They are seen in first person.", choices=("scan",))
     scenes: str | None = option(None, SCENES_HELP)
@@ -211,6 +170,9 @@ class MindOptions:
     mem: int = option(50, "Clips of the memory test for each perspective.", low=0, high=_MAX_COUNT)
     action_space: int = option(25, "Clips in five action spaces for each perspective.", low=0, high=_MAX_COUNT)
     mirror: int = option(50, "Start images of the ten mirrored paths for each perspective.", low=0, high=_MAX_COUNT)
+    per_scene: int = option(
+        PER_SCENE, "Clips of a test and perspective in each world. 1 gives most clusters.", low=1, high=_MAX_COUNT
+    )
     frames: int = option(FRAMES, "Frames of each clip, at 24 a second. The first third is context.", low=6, high=20_000)
     seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=16, high=8192)
@@ -228,7 +190,7 @@ class MindCollection(Collection):
     name = "mind"
     items_noun = "clips and start images"
     Options = MindOptions
-    fixed = ("seed", "size", "frames", "families", "split", "scenes")
+    fixed = ("seed", "size", "frames", "families", "split", "scenes", "per_scene")
     batched = True
     options: MindOptions
 
@@ -241,8 +203,10 @@ class MindCollection(Collection):
             raise UsageError("train, mem, action_space and mirror are all 0: ask for at least one of them")
 
     def settings(self) -> dict[str, Any]:
-        """The options; the split is named only where it is not "test", world and scenes only where they are scans."""
+        """The options; a default split or `per_scene` is not named, world and scenes only where they are scans."""
         given = without_test_split(super().settings())
+        if given["per_scene"] == PER_SCENE:
+            del given["per_scene"]
         if self.options.world is not None:
             keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
             return {**given, "perspectives": ["1st"], "scenes": ",".join(keys), **told_of(keys)}
@@ -267,14 +231,14 @@ class MindCollection(Collection):
     def is_done(self, item: Item) -> bool:
         """Whether all files of an item are there; the folder of a clip is put in place in one step."""
         clip = PlannedClip(**item.args)
-        folder = self.out / part_folder(clip.perspective, clip.part)
-        files = [self._sidecar(clip)]
+        folder = self.out / files.part_folder(clip.perspective, clip.part)
+        needed = [self._sidecar(clip)]
         if clip.part == "mirror_test":
-            files.append(folder / f"{clip.name}.png")
+            needed.append(folder / f"{clip.name}.png")
         else:
-            listed = [IMAGES] if clip.part != "train" else []
-            files += [self._caption(clip), *(folder / clip.name / file for file in (ACTIONS, VIDEO, *listed))]
-        return all(file.is_file() for file in files)
+            names = (files.ACTIONS, files.VIDEO, *([files.IMAGES] if clip.part != "train" else []))
+            needed += [self._caption(clip), *(folder / clip.name / name for name in names)]
+        return all(file.is_file() for file in needed)
 
     def begin(self, *, local: bool) -> None:
         """Write the files of the ten paths, which all start images of a perspective share."""
@@ -287,13 +251,17 @@ class MindCollection(Collection):
         clip = PlannedClip(**item.args)
         frames = 1 if clip.part == "mirror_test" else self.options.frames
         if self.is_done(item):
-            car = read_sidecar(self._sidecar(clip))
+            car = files.read_sidecar(self._sidecar(clip))
             return Made(frames, car.world, discards=tuple(car.facts.get("discards", ())))
         world = cast(Walkable, open_world(WorldFacts(clip.world["name"], clip.world["params"])))
         rng = np.random.default_rng(clip.entropy)
         try:
             if clip.part == "mirror_test":
-                self._make_start(clip, world, rng, progress)
+                keys, shared = space_of(*clip.space), self._shared_facts(clip, world)
+                pose = find_mirror_start(world, rng, space=keys, perspective=clip.perspective)
+                image = next(render(world, pose[None], shared["camera"], progress, self.device))
+                facts = {**_facts_of(clip), "captions": captions_along(world, pose[None], shared["camera"])}
+                write_mirror_start(self.out, image=image, pose=pose, space=keys, facts=facts, **shared)
                 return Made(frames, world.facts)
             return Made(frames, world.facts, discards=self._make_clip(clip, world, rng, progress))
         except WorldError as error:
@@ -303,13 +271,7 @@ class MindCollection(Collection):
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
         """Check a folder: counts, speeds and turns of the clips, compared with what their keys say."""
-        return check_folder(root, decode=decode).report()
-
-    def _make_start(self, clip: PlannedClip, world: Walkable, rng: np.random.Generator, progress: Tell) -> None:
-        keys, shared = space_of(*clip.space), self._shared_facts(clip, world)
-        pose = find_mirror_start(world, rng, space=keys, perspective=clip.perspective)
-        image = next(render(world, pose[None], shared["camera"], progress, self.device))
-        write_mirror_start(self.out, image=image, pose=pose, space=keys, facts=_facts_of(clip), **shared)
+        return check_folder(root, decode=decode)
 
     def _make_clip(
         self, clip: PlannedClip, world: Walkable, rng: np.random.Generator, progress: Tell
@@ -318,12 +280,14 @@ class MindCollection(Collection):
         keys, shared, frames = space_of(*clip.space), self._shared_facts(clip, world), self.options.frames
         mark_time = frames // 3
         walk = record_key_walk(world, rng, frames=frames, mark_time=mark_time, space=keys, perspective=clip.perspective)
-        facts = {**_facts_of(clip), "discards": list(walk.discards), "seen": walk.seen}
+        poses = stored_poses(walk)
+        captions = captions_along(world, poses, shared["camera"])
+        facts = {**_facts_of(clip), "discards": list(walk.discards), "seen": walk.seen, "captions": captions}
         # The caption first: a folder that is there is complete.
         path = self._caption(clip)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, caption(clip.family, walk))
-        images = render(world, stored_poses(walk), shared["camera"], progress, self.device)
+        write_file(path, "".join(f"{text}\n" for _, text in captions[:1]))
+        images = render(world, poses, shared["camera"], progress, self.device)
         write_clip(self.out, part=clip.part, walk=walk, frames=images, mark_time=mark_time, facts=facts, **shared)
         return tuple(walk.discards)
 
@@ -342,8 +306,12 @@ class MindCollection(Collection):
         return self.out / "description" / f"{clip.name}.txt"
 
     def _sidecar(self, clip: PlannedClip) -> Path:
-        folder = self.out / part_folder(clip.perspective, clip.part)
-        return folder / f"{clip.name}.{SIDECAR}" if clip.part == "mirror_test" else folder / clip.name / SIDECAR
+        folder = self.out / files.part_folder(clip.perspective, clip.part)
+        return (
+            folder / f"{clip.name}.{files.SIDECAR}"
+            if clip.part == "mirror_test"
+            else folder / clip.name / files.SIDECAR
+        )
 
 
 def _facts_of(clip: PlannedClip) -> dict[str, Any]:

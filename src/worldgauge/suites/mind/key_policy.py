@@ -50,13 +50,10 @@ _STOP = 4
 """Frames after which a walker without keys stands for certain."""
 
 
-class Terrain(NamedTuple):
-    """What the rule needs to know of the world.
+class WalkTerrain(NamedTuple):
+    """What the rule needs to know of the world: clearance and smoothed height (X, Y) of a floor's cells, in metres.
 
-    Attributes:
-        clearance: (X, Y) float32 metres, of a floor's cells.
-        ground: (X, Y) float32 metres, its smoothed height.
-        cells: (X, Y, Z) uint8: 2 where nothing may stand before the camera, 1 where it may, but not right before it.
+    `cells` (X, Y, Z) is 2 where nothing may stand before the camera, 1 where it may, but not right before it.
     """
 
     clearance: NDArray[np.float32]
@@ -72,15 +69,11 @@ class WalkArea(NamedTuple):
     """A part of a world's floor, and the same in the form that the rule takes."""
 
     floor: FloorPlan
-    terrain: Terrain
+    terrain: WalkTerrain
 
 
 def area_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> WalkArea:
-    """Cut out the world's floor within REACH_M of a place; outside it nothing is free.
-
-    Args:
-        xy: The place (2,), metres.
-    """
+    """Cut out the world's floor within REACH_M of a place; outside it nothing is free."""
     whole = world.floor
     middle, reach = whole.cells_of(xy), round(REACH_M / whole.cell_m)
     low = np.maximum(middle - reach, 0)
@@ -96,19 +89,11 @@ def area_around(world: Walkable, xy: ArrayLike, *, arm: bool) -> WalkArea:
         last = np.minimum(first + 2 * int(REACH_M) + 10, states.shape[:2])
         cells = _ROOM[states[first[0] : last[0], first[1] : last[1]]]
         corner[:2] = first
-    return WalkArea(floor, Terrain(floor.clearance_m, _smoothed(floor), origin, floor.cell_m, arm, cells, corner))
+    return WalkArea(floor, WalkTerrain(floor.clearance_m, _smoothed(floor), origin, floor.cell_m, arm, cells, corner))
 
 
 def replayed(area: WalkArea, start: ArrayLike, keys: Keys, space: ActionSpace) -> States:
-    """States that keys lead to.
-
-    Args:
-        start: State (7,), which is row 0.
-        keys: Codes (T, 4); those of row 0 lead nowhere.
-
-    Returns:
-        States (T, 7).
-    """
+    """States (T, 7) that key codes (T, 4) lead to from `start`, which is row 0; codes of row 0 lead nowhere."""
     states = np.empty((len(keys), 7))
     states[0] = start
     step, turn = strides_of(space)
@@ -122,15 +107,6 @@ def feet_of(area: WalkArea, states: States) -> FloatArray:
     """Return feet (T, 3) in metres of states (T, 7)."""
     heights = [_ground_at(area.terrain, x, y) for x, y in states[:, :2]]
     return np.column_stack([states[:, :2], heights])
-
-
-def stands_well(area: WalkArea, state: States) -> bool:
-    """Tell whether the camera of a walker has room; one without an arm always has.
-
-    Args:
-        state: (7,).
-    """
-    return bool(_stands_well(area.terrain, state))
 
 
 def strides_of(space: ActionSpace) -> tuple[float, float]:
@@ -195,14 +171,7 @@ def _signed(code):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def advance(state, keys, terrain, step, turn):  # type: ignore[no-untyped-def]
-    """Move a state by one frame, in place. At a wall the walker slides along it or stops.
-
-    Args:
-        state: (7,).
-        keys: Key codes (4,).
-        step: Step per frame, metres.
-        turn: Turn per frame, radians.
-    """
+    """Move a state by one frame, in place: `step` metres, `turn` radians. At a wall the walker slides or stops."""
     before = state[YAW]
     state[YAW] += turn * _signed(keys[3])
     state[PITCH] += turn * _signed(keys[2])
@@ -239,15 +208,7 @@ def advance(state, keys, terrain, step, turn):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def arm_is_free(terrain, x, y, z, yaw, pitch):  # type: ignore[no-untyped-def]
-    """Tell whether nothing is within LENS_M of the arm behind a pivot, nor of its camera.
-
-    Args:
-        x: Pivot, metres.
-        y: Pivot, metres.
-        z: Pivot, metres.
-        yaw: Radians.
-        pitch: Radians.
-    """
+    """Whether nothing is within LENS_M of the arm behind a pivot, nor of its camera."""
     cells, corner = terrain.cells, terrain.cells_at
     fx, fy, fz = math.cos(yaw) * math.cos(pitch), math.sin(yaw) * math.cos(pitch), math.sin(pitch)
     count = 25
@@ -270,7 +231,8 @@ def arm_is_free(terrain, x, y, z, yaw, pitch):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _stands_well(terrain, state):  # type: ignore[no-untyped-def]
+def stands_well(terrain, state):  # type: ignore[no-untyped-def]
+    """Whether the camera of a walker has room; one without an arm always has."""
     if not terrain.arm:
         return True
     z = _ground_at(terrain, state[X], state[Y]) + PIVOT_M
@@ -279,19 +241,10 @@ def _stands_well(terrain, state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-def]
-    """Simulate keys that are held.
+    """Simulate keys that are held: states (n, 7), n <= frames.
 
     It ends before the keys would push the walker or the camera into something, early enough to let go of them before
     that, and where the view reaches its steepest.
-
-    Args:
-        start: State (7,) at the start.
-        keys: Key codes (4,).
-        step: Step per frame, metres.
-        turn: Turn per frame, radians.
-
-    Returns:
-        States (n, 7), n <= frames.
     """
     out = np.empty((frames, 7))
     state = start.copy()
@@ -300,7 +253,7 @@ def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-d
     while n < frames:
         held = advance(state, keys, terrain, step, turn)
         steep = keys[2] > 0 and abs(state[PITCH]) >= STEEPEST - 1e-9
-        if held or steep or not _stands_well(terrain, state):
+        if held or steep or not stands_well(terrain, state):
             break
         for part in range(7):
             out[n, part] = state[part]
@@ -311,7 +264,7 @@ def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-d
         fine = True
         for _ in range(_STOP):
             held = advance(state, none, terrain, step, turn)
-            fine = fine and not held and _stands_well(terrain, state)
+            fine = fine and not held and stands_well(terrain, state)
         if fine:
             break
         n -= 1
@@ -320,14 +273,7 @@ def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-d
 
 @njit(cache=True, nogil=True)
 def open_ahead(terrain, x, y, yaw, most):  # type: ignore[no-untyped-def]
-    """Return the distance from a point along `yaw` to where no foot can stand.
-
-    Args:
-        x: Metres.
-        y: Metres.
-        yaw: Radians.
-        most: Largest distance, metres.
-    """
+    """The distance from a point along `yaw` to where no foot can stand, at most `most`."""
     away = 0.0
     while away < most and _room_at(terrain, x + away * math.cos(yaw), y + away * math.sin(yaw)) > 0.0:
         away += 0.5 * terrain.cell_m
@@ -336,16 +282,7 @@ def open_ahead(terrain, x, y, yaw, most):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def seen_before(shown, x, y, yaw, near_m, near_rad):  # type: ignore[no-untyped-def]
-    """Tell whether a view is close to one of those shown.
-
-    Args:
-        shown: (N, 3), x, y in metres and yaw in radians.
-        x: Metres.
-        y: Metres.
-        yaw: Radians.
-        near_m: Largest distance, metres.
-        near_rad: Largest angle, radians.
-    """
+    """Whether a view is close to one of those shown, (N, 3): x, y and yaw."""
     for n in range(len(shown)):
         off = abs((shown[n, 2] - yaw + math.pi) % (2 * math.pi) - math.pi)
         if off <= near_rad and math.hypot(shown[n, 0] - x, shown[n, 1] - y) <= near_m:
@@ -433,27 +370,20 @@ class KeyPolicy:
         level: float,
         weights: PolicyWeights,
     ) -> None:
-        """Prepare the policy.
-
-        Args:
-            level: Pitch that the view comes back to, radians.
-        """
+        """Prepare the policy; `level` is the pitch in radians that the view comes back to."""
         self._area, self._rng, self._mark, self._level, self._weights = area, rng, mark_time, level, weights
         self._step, self._turn = strides_of(space)
         self._shown: FloatArray = np.empty((0, 3))
 
     def walk(self, start: States, frames: int) -> tuple[Keys, States] | str:
-        """Walk from a state.
-
-        Args:
-            start: State (7,).
-
-        Returns:
-            Key codes (frames, 4), row 0 zeros, and states (frames, 7), row 0 `start`; or why there is no walk.
-        """
+        """Key codes (frames, 4), row 0 zeros, and states (frames, 7), row 0 `start`; or why there is no walk."""
         keys, states = np.zeros((frames, 4), np.uint8), np.empty((frames, 7))
         states[0] = start
-        self._spots = self._spots_around(start)
+        # Places (N, 2) that can be walked to.
+        floor = self._area.floor
+        metres = ways_to(floor, start[:2], reach_m=SPOT_M[1]).metres
+        fine = np.isfinite(metres) & (metres >= SPOT_M[0]) & (floor.clearance_m >= 0.5)
+        self._spots = floor.points_of(np.argwhere(fine))
         if len(self._spots) == 0:
             return "nowhere to go from the start"
         t, goal, last, idle = 1, self._new_goal(states[:1]), -1, 0
@@ -523,7 +453,11 @@ class KeyPolicy:
         linger = int(self._rng.integers(0, 3))
         for _ in range(8):
             if len(self._shown) and self._rng.random() < self._loyalty(past):
-                view = self._old_view(past)
+                # A state (7,) from before the mark; of a few by chance the one that is most unlike what is seen now.
+                some = past[self._rng.integers(self._mark, size=3)]
+                away = np.hypot(*(some[:, :2] - past[-1, :2]).T) / NEAR_M
+                turned = np.abs(wrap_angle(some[:, YAW] - past[-1, YAW])) / NEAR_RAD
+                view: States = some[int(np.argmax(away + turned))]
                 way = self._way(at, view[:2])
                 yaw: float | None = float(view[YAW])
             else:
@@ -532,27 +466,12 @@ class KeyPolicy:
                 return _Goal(way, yaw, linger)
         return _Goal(at[None, :2].copy(), None, 0)
 
-    def _old_view(self, past: States) -> States:
-        """A state (7,) from before the mark; of a few by chance the one that is most unlike what is seen now."""
-        some = past[self._rng.integers(self._mark, size=3)]
-        away = np.hypot(*(some[:, :2] - past[-1, :2]).T) / NEAR_M
-        turned = np.abs(wrap_angle(some[:, YAW] - past[-1, YAW])) / NEAR_RAD
-        view: States = some[int(np.argmax(away + turned))]
-        return view
-
     def _loyalty(self, past: States) -> float:
         """Chance of going back to something: there is room for news only while enough was old."""
         later = past[self._mark :]
         if len(later) < 24:
             return 0.9
         return 0.5 if float(np.mean(self._seen(later[::4]))) > 0.85 else 1.0
-
-    def _spots_around(self, start: States) -> FloatArray:
-        """Places (N, 2) that can be walked to."""
-        floor = self._area.floor
-        metres = ways_to(floor, start[:2], reach_m=SPOT_M[1]).metres
-        fine = np.isfinite(metres) & (metres >= SPOT_M[0]) & (floor.clearance_m >= 0.5)
-        return floor.points_of(np.argwhere(fine))
 
     def _spot(self, at: States) -> FloatArray:
         """One of the places, rather one ahead."""
@@ -582,13 +501,7 @@ class KeyPolicy:
 
 
 def start_state(xy: FloatArray, yaw: float, pitch: float) -> States:
-    """Make the state (7,) of a walker at rest that faces where it looks.
-
-    Args:
-        xy: (2,) metres.
-        yaw: Radians.
-        pitch: Radians.
-    """
+    """State (7,) of a walker at rest that faces where it looks."""
     state = np.zeros(7)
     state[[X, Y, VX, VY, YAW, PITCH, HEADING]] = *xy, 0.0, 0.0, yaw, pitch, yaw
     return state

@@ -17,25 +17,8 @@ import numpy as np
 from worldgauge.core.actions import Actions, ActionSpace
 from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
+from worldgauge.suites.mind import key_policy
 from worldgauge.suites.mind.actions import LEG, MIRROR_PATHS, Keys, Perspective, actions_of, mirror_poses
-from worldgauge.suites.mind.key_policy import (
-    HEADING,
-    NEAR_M,
-    NEAR_RAD,
-    PITCH,
-    YAW,
-    KeyPolicy,
-    PolicyWeights,
-    States,
-    WalkArea,
-    area_around,
-    arm_is_free,
-    feet_of,
-    open_ahead,
-    stands_well,
-    start_state,
-    strides_of,
-)
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M
 from worldgauge.worlds.third_person import feet_of as feet_of_pose
 from worldgauge.worlds.walking.clearance import RADIUS_M
@@ -69,9 +52,7 @@ class KeyWalk:
 
     Attributes:
         keys: (T, 4) uint8, columns ws, ad, ud, lr with the data set's codes; row t led to frame t, row 0 is zeros.
-        feet: (T, 3).
-        yaw: (T,) of the camera.
-        pitch: (T,) of the camera.
+        yaw: (T,) of the camera, as is `pitch`.
         heading: (T,) direction that the body faces.
         seen: Share of the frames from mark_time on whose view was seen before it.
     """
@@ -152,11 +133,7 @@ def record_key_walk(
 
 
 def share_seen(poses: FloatArray, mark_time: int) -> float:
-    """Compute the share of later poses that have an earlier one within 2 m and 30 degrees.
-
-    Args:
-        poses: (T, 4, 4).
-    """
+    """Share of later poses (T, 4, 4) that have an earlier one within 2 m and 30 degrees."""
     shown, later = poses[:mark_time], poses[mark_time:]
     if len(shown) == 0 or len(later) == 0:
         return 0.0
@@ -164,11 +141,11 @@ def share_seen(poses: FloatArray, mark_time: int) -> float:
     # One product for walks of minutes: its last bits depend on the shapes, and what is kept of a collection on them.
     rows, step = max(1, _BLOCK // len(shown)), max(1, _PRODUCT // len(shown))
     for start in range(0, len(later), step):
-        alike = later[start : start + step, :3, 2] @ shown[:, :3, 2].T >= math.cos(NEAR_RAD)
+        alike = later[start : start + step, :3, 2] @ shown[:, :3, 2].T >= math.cos(key_policy.NEAR_RAD)
         for at in range(0, len(alike), rows):
             block = slice(start + at, start + min(at + rows, len(alike)))
             away = np.linalg.norm(later[block, None, :3, 3] - shown[None, :, :3, 3], axis=-1)
-            seen[block] = ((away <= NEAR_M) & alike[at : at + rows]).any(1)
+            seen[block] = ((away <= key_policy.NEAR_M) & alike[at : at + rows]).any(1)
     return float(seen.mean())
 
 
@@ -185,23 +162,23 @@ def _try(
     xy = _start(world, rng)
     if xy is None:
         return "no open place to start from"
-    area = area_around(world, xy, arm=third)
+    area = key_policy.area_around(world, xy, arm=third)
     level = math.radians(float(rng.uniform(-14, -7) if third else rng.uniform(-6, 2)))
     state = _facing(area, xy, level, rng)
     if state is None:
         return "no open view from the start"
-    policy = KeyPolicy(area, space, rng, mark_time, level, PolicyWeights())
+    policy = key_policy.KeyPolicy(area, space, rng, mark_time, level, key_policy.PolicyWeights())
     walked = policy.walk(state, frames)
     if isinstance(walked, str):
         return walked
     keys, states = walked
-    yaw, pitch, heading = states[:, YAW], states[:, PITCH], states[:, HEADING]
-    walk = KeyWalk(keys, feet_of(area, states), yaw, pitch, heading, perspective, space, mark_time, seen=0.0)
+    yaw, pitch, heading = states[:, key_policy.YAW], states[:, key_policy.PITCH], states[:, key_policy.HEADING]
+    walk = KeyWalk(keys, key_policy.feet_of(area, states), yaw, pitch, heading, perspective, space, mark_time, seen=0.0)
     seen = share_seen(walk.poses, mark_time)
     if min(mark_time, frames - mark_time) >= LEAST_FRAMES:
         if seen < LEAST_SEEN:
             return "comes back to too little"
-        reach_m = (frames - mark_time) * strides_of(space)[0]
+        reach_m = (frames - mark_time) * key_policy.strides_of(space)[0]
         if reach_m >= LEAST_REACH_M and share_seen(walk.poses[mark_time - 1 :], 1) > MOST_SAME:
             return "hardly leaves the last view"
     if frames >= LEAST_FRAMES and float((keys[1:, :2] > 0).any(1).mean()) < LEAST_WALKED:
@@ -224,11 +201,15 @@ def _start(world: Walkable, rng: np.random.Generator) -> FloatArray | None:
     return start
 
 
-def _facing(area: WalkArea, xy: FloatArray, pitch: float, rng: np.random.Generator) -> States | None:
+def _facing(
+    area: key_policy.WalkArea, xy: FloatArray, pitch: float, rng: np.random.Generator
+) -> key_policy.States | None:
     """A walker at `xy` that looks where there is room and whose camera has room; None without such a direction."""
-    states = [start_state(xy, yaw, pitch) for yaw in rng.uniform(-math.pi, math.pi) + np.arange(12) * math.pi / 6]
-    free = [(open_ahead(area.terrain, xy[0], xy[1], each[YAW], 10.0), each) for each in states]
-    fine = [(ahead, each) for ahead, each in free if ahead >= 4.0 and stands_well(area, each)]
+    states = [
+        key_policy.start_state(xy, yaw, pitch) for yaw in rng.uniform(-math.pi, math.pi) + np.arange(12) * math.pi / 6
+    ]
+    free = [(key_policy.open_ahead(area.terrain, xy[0], xy[1], each[key_policy.YAW], 10.0), each) for each in states]
+    fine = [(ahead, each) for ahead, each in free if ahead >= 4.0 and key_policy.stands_well(area.terrain, each)]
     if not fine:
         return None
     weights = np.array([ahead for ahead, _ in fine])
@@ -247,13 +228,10 @@ _TRIES = 64
 def find_mirror_start(
     world: Walkable, rng: np.random.Generator, *, space: ActionSpace, perspective: Perspective
 ) -> FloatArray:
-    """Find a pose from which all mirrored paths are free of obstacles.
+    """Find a pose (4, 4) from which all mirrored paths are free of obstacles.
 
     The floor under every path is level, a walker fits there, and in third person nothing comes between the camera and
     the figure.
-
-    Returns:
-        Camera-to-world (4, 4).
     """
     floor = world.floor
     cells = np.argwhere(floor.clearance_m >= RADIUS_M)
@@ -261,18 +239,17 @@ def find_mirror_start(
         places = floor.points_of(cells[rng.integers(len(cells), size=_DRAWS)])
         yaws = rng.uniform(-math.pi, math.pi, _DRAWS)
         pitches = np.radians(rng.uniform(*PITCH_DEG[perspective], _DRAWS))
-        walked = _walked(space)
+        start = pose_from_yaw_pitch((0.0, 0.0, 0.0), 0.0, 0.0)
+        walked = np.concatenate([mirror_poses(name, start, space)[:LEG, :2, 3] for name in MIRROR_PATHS])
         for n in islice((n for n in range(_DRAWS) if _is_free(floor, places[n], yaws[n], walked)), _TRIES):
-            pose = _view(floor, places[n], yaws[n], pitches[n], perspective)
+            place = places[n]
+            up = EYE_M if perspective == "1st" else PIVOT_M
+            pose = pose_from_yaw_pitch((*place, float(floor.height_at(place)) + up), yaws[n], pitches[n])
+            if perspective == "3rd":
+                pose[:3, 3] -= ARM_M * pose[:3, 2]
             if perspective == "1st" or _arm_is_free(world, pose, space):
                 return pose
     raise WorldError(f"no place in this world from which the ten paths are free ({_DRAWS} drawn)")
-
-
-def _walked(space: ActionSpace) -> FloatArray:
-    """Places (n, 2) that the paths lead over when they begin at the origin with yaw 0, metres."""
-    start = pose_from_yaw_pitch((0.0, 0.0, 0.0), 0.0, 0.0)
-    return np.concatenate([mirror_poses(name, start, space)[:LEG, :2, 3] for name in MIRROR_PATHS])
 
 
 def _is_free(floor: FloorPlan, place: FloatArray, yaw: float, walked: FloatArray) -> bool:
@@ -283,22 +260,14 @@ def _is_free(floor: FloorPlan, place: FloatArray, yaw: float, walked: FloatArray
     return bool(np.abs(floor.height_at(points) - floor.height_at(place)).max() <= UNEVEN_M)
 
 
-def _view(floor: FloorPlan, place: FloatArray, yaw: float, pitch: float, perspective: Perspective) -> FloatArray:
-    up = EYE_M if perspective == "1st" else PIVOT_M
-    pose = pose_from_yaw_pitch((*place, float(floor.height_at(place)) + up), yaw, pitch)
-    if perspective == "3rd":
-        pose[:3, 3] -= ARM_M * pose[:3, 2]
-    return pose
-
-
 def _arm_is_free(world: Walkable, start: FloatArray, space: ActionSpace) -> bool:
     """Whether nothing comes between the figure and the camera along the paths."""
-    area = area_around(world, feet_of_pose(start)[:2], arm=True)
+    area = key_policy.area_around(world, feet_of_pose(start)[:2], arm=True)
     for name in MIRROR_PATHS:
         poses = mirror_poses(name, start, space, arm_m=ARM_M)[:LEG]
         pivots = poses[:, :3, 3] + ARM_M * poses[:, :3, 2]
         yaws, pitches = yaw_pitch_from_pose(poses)
         for (x, y, z), yaw, pitch in zip(pivots, yaws, pitches, strict=True):
-            if not arm_is_free(area.terrain, x, y, z, yaw, pitch):
+            if not key_policy.arm_is_free(area.terrain, x, y, z, yaw, pitch):
                 return False
     return True

@@ -19,26 +19,17 @@ from worldgauge.core.video import Clip, resize
 from worldgauge.engine.suite.contract import Record, Score, mean_of_known
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.frame_pairs import PairError
-from worldgauge.metrics.learned import dino_mse
+from worldgauge.metrics.lpips_fvd import dino_mse
 from worldgauge.perception.loading import Perception, Unavailable, load_network
 from worldgauge.perception.network_source import What
 from worldgauge.perception.score_device import Means
-from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.format import MindClip, Part, Perspective
-from worldgauge.suites.mind.format.files import FPS
-from worldgauge.suites.mind.metrics.scene_consistency import (
-    SceneDetails,
-    SceneDistances,
-    SceneErrors,
-    moves,
-    out_leg_motion,
-    scene_details,
-    scene_distances,
-    scene_errors,
-    turn_frame,
-)
+from worldgauge.suites.mind.actions import Perspective
+from worldgauge.suites.mind.format.files import FPS, MindClip, Part
+from worldgauge.suites.mind.format.read import discover, fingerprint_of, load
+from worldgauge.suites.mind.metrics import scene_consistency as scene
+from worldgauge.suites.mind.metrics.scene_consistency import BothPairings
 from worldgauge.suites.mind.protocol import ClipQuestion, reachable
-from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.mind.settings import MindSettings
 
 Prepared = NDArray[np.float32]
 
@@ -58,7 +49,7 @@ class LearnedScores:
     network that cannot be loaded at all fails the scoring, which the next run does again.
     """
 
-    def __init__(self, record: Record, settings: Settings, prefix: str) -> None:
+    def __init__(self, record: Record, settings: MindSettings, prefix: str) -> None:
         self._record = record
         self._prefix = prefix
         self._series: dict[What, list[tuple[int, float | None]]] = {what: [] for what in METRICS}
@@ -78,11 +69,7 @@ class LearnedScores:
         return bool(self._open)
 
     def see(self, index: int, x: Prepared, y: Prepared) -> None:
-        """Add one pair of frames.
-
-        Args:
-            x: Frame of the video, (720, 1280, 3) float32 in [0, 1].
-        """
+        """Add one pair of frames, (720, 1280, 3) float32 in [0, 1]."""
         self._batch.append((index, x, y))
         if len(self._batch) == max(network.at_once for network in self._open.values()):
             self._look()
@@ -119,18 +106,14 @@ def missing_learned(record: Record, prefix: str, why: str) -> Iterator[Score]:
 
 
 class SceneLpips(NamedTuple):
-    """LPIPS of the pairs of a path out and back.
+    """LPIPS of the pairs of a path out and back, or the reason why there are none."""
 
-    Attributes:
-        reason: Why there are none; None where there are.
-    """
-
-    distances: SceneDistances = SceneDistances((), ())
+    distances: BothPairings[float] = BothPairings()
     reason: str | None = None
     facts: Mapping[str, Any] = {}
 
 
-def scene_lpips(video: Clip, start: Image | None, settings: Settings) -> SceneLpips:
+def scene_lpips(video: Clip, start: Image | None, settings: MindSettings) -> SceneLpips:
     """LPIPS of both pairings, the aligned one where there is a start image."""
     network = _network_of(settings.lpips, "lpips", settings.dino_input)
     if isinstance(network, Unavailable):
@@ -138,7 +121,7 @@ def scene_lpips(video: Clip, start: Image | None, settings: Settings) -> SceneLp
     assert hasattr(network, "distances")
     facts = {"network": dict(network.settings)}
     try:
-        return SceneLpips(scene_distances(video, network.distances, start, batch=network.at_once), facts=facts)
+        return SceneLpips(scene.scene_distances(video, network.distances, start, batch=network.at_once), facts=facts)
     except WorldgaugeError as error:
         return SceneLpips(reason=str(error).split("\n")[0], facts=facts)
 
@@ -166,7 +149,7 @@ def leg_motion(start: Image, out: Clip) -> float:
 
     One odd frame at the turn does not count as motion.
     """
-    half = [out_leg_motion(start, frame) for frame in out[len(out) // 2 :]]
+    half = scene.motions(start, out[len(out) // 2 :])
     return float(min(half[-1], np.median(half)))
 
 
@@ -180,7 +163,7 @@ class MotionMeter:
     def see(self, frame: Image) -> None:
         """Add the next of these frames, (H, W, 3)."""
         if self._last is not None:
-            self._seen.append(out_leg_motion(self._last, frame))
+            self._seen.append(scene.out_leg_motion(self._last, frame))
         self._last = frame
 
     @property
@@ -193,13 +176,13 @@ def real_motion(source: str, perspective: Perspective) -> float | None:
     """Compute the median change of real clips over one leg (specification, section 4.4).
 
     It uses the first clips of the memory test in their order, else of those to train on, else of those in other action
-    spaces, so that it is the same for every subject.
+    spaces, so that it is the same for every model.
     """
     parts: tuple[Part, ...] = ("mem_test", "train", "action_space_test")
     for part in parts:
-        clips = mind.discover(Path(source), parts=(part,), perspectives=(perspective,))
+        clips = discover(Path(source), parts=(part,), perspectives=(perspective,))
         sound = [clip for clip in clips if clip.fault is None][:_CLIPS]
-        found = [change for clip in sound for change in _changes(clip, mind.fingerprint_of(clip))]
+        found = [change for clip in sound for change in _changes(clip, fingerprint_of(clip))]
         if found:
             return float(np.median(found))
     return None
@@ -207,21 +190,14 @@ def real_motion(source: str, perspective: Perspective) -> float | None:
 
 @lru_cache(maxsize=64)
 def _changes(clip: MindClip, fingerprint: str) -> list[float]:
-    """Changes over the legs of a clip; none of one that cannot be read, whose own task fails by it."""
+    """Changes over legs that are spread evenly over a clip; none of one that cannot be read, whose own task fails."""
     try:
-        return _legs(mind.load(clip).clip)
+        frames = load(clip).clip
+        last = len(frames) - 1 - PERIOD
+        starts = np.unique(np.linspace(0, last, _WINDOWS).round().astype(int)).tolist() if last >= 0 else []
+        return [scene.out_leg_motion(frames[start], frames[start + PERIOD]) for start in starts]
     except DataError:
         return []
-
-
-def _legs(clip: Clip) -> list[float]:
-    """Change over legs that are spread evenly over a clip."""
-    last = len(clip) - 1 - PERIOD
-    if last < 0:
-        return []
-    starts = np.unique(np.linspace(0, last, _WINDOWS).round().astype(int)).tolist()
-    pairs = [(clip[start], clip[start + PERIOD]) for start in starts]
-    return [out_leg_motion(one, other) for one, other in pairs]
 
 
 BATCH = 10
@@ -229,7 +205,7 @@ BATCH = 10
 
 
 def mirror_scores(
-    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, means: Means
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: MindSettings, means: Means
 ) -> Iterator[Score]:
     """Score a mirrored path by both pairings, and whether there was any motion to be undone.
 
@@ -239,19 +215,13 @@ def mirror_scores(
     start = resize(resize(seen, *record.facts["resolution"]), rollout.width, rollout.height)
     real = real_motion(record.task.sample["source"], clip.perspective)
     if real is None and question.truth is not None:
-        real = out_leg_motion(start, question.truth[turn_frame(len(question))])
-    yield from _scores(
-        _Path(record, clip, rollout, len(question), question.episode.clip.fps),
-        start,
-        real,
-        _odd(rollout, question),
-        settings,
-        means,
-    )
+        real = scene.out_leg_motion(start, question.truth[scene.turn_frame(len(question))])
+    path = _Path(record, clip, rollout, len(question), question.episode.clip.fps)
+    yield from _scores(path, start, real, _odd(rollout, question), settings, means)
 
 
 def submitted_scores(
-    record: Record, clip: MindClip, rollout: Clip, settings: Settings, means: Means
+    record: Record, clip: MindClip, rollout: Clip, settings: MindSettings, means: Means
 ) -> Iterator[Score]:
     """Score a path of a submission whose start image the data do not hold: the released pairing needs none.
 
@@ -273,48 +243,50 @@ class _Path(NamedTuple):
 
 
 def _scores(
-    path: _Path, start: Image | None, real: float | None, unaligned: str | None, settings: Settings, means: Means
+    path: _Path, start: Image | None, real: float | None, unaligned: str | None, settings: MindSettings, means: Means
 ) -> Iterator[Score]:
     """Scores of both pairings. unaligned: why states of the path cannot be paired; None where they can."""
-    record, rollout = path.record, path.rollout
-    count = len(rollout)
+    record, count = path.record, len(path.rollout)
+    rollout = path.rollout.holding(range(count))
     even = count > 0 and count % 2 == 0
+    shown = None if unaligned else start
+    # First of all that looks at frames: it reads them in their order, and the rest finds them held.
+    found = scene.scene_errors(rollout, shown, means=means) if even else BothPairings()
     motion = None
     if even:
-        motion = leg_motion(rollout[0] if start is None else start, rollout[: turn_frame(count) + 1])
+        motion = leg_motion(rollout[0] if start is None else start, rollout[: scene.turn_frame(count) + 1])
     facts: dict[str, Any] = {
         "frames": count,
         "frames_scored": min(count, path.asked),
         "frames_asked": reachable(record, path.asked),
         "motion": motion,
         "real_motion": real,
-        "moves": moves(motion, real) if motion is not None and real else None,
+        "moves": scene.moves(motion, real) if motion is not None and real else None,
         "control": record.facts["control"],
+        "posed": record.facts["control"] == "camera" or "poses" in record.facts.get("inputs", ()),
         "fps": record.facts["fps"],
         "recorded_fps": path.fps,
         "path": path.clip.path,
     }
     uneven = None if even else f"the video holds {count} frames, which cannot be split in two halves"
     yield make_score(record, "out_leg_motion", motion, reason=uneven, facts=facts)
-    shown = None if unaligned else start
-    found = scene_errors(rollout, shown, means=means) if even else SceneErrors((), ())
     yield from _means(record, "gsc_aligned_", found.aligned, unaligned, facts)
     lone = settings.lone_frame == "error" and len(found.released) % BATCH == 1
     if lone:
         uneven = f"lone_frame=error: the last batch of {len(found.released)} pairs holds a single one"
     yield from _means(record, "gsc_", () if lone else found.released, uneven, facts)
-    details = scene_details(rollout, shown, means=means) if even else SceneDetails((), ())
+    details = scene.scene_details(rollout, shown, means=means) if even else BothPairings()
     for prefix, likeness, why in (
         ("gsc_aligned_", details.aligned, unaligned),
         ("gsc_", () if lone else details.released, uneven),
     ):
         reason = why or "no pair of frames with detail"
         yield make_mean_score(record, f"{prefix}detail", list(enumerate(likeness)), reason=reason, **facts)
-    looked = scene_lpips(rollout, shown, settings) if even else SceneLpips()
-    released = () if lone else looked.distances.released
-    for prefix, values, why in (("gsc_aligned_", looked.distances.aligned, unaligned), ("gsc_", released, uneven)):
-        reason = why or looked.reason or "no pair of frames"
-        yield make_mean_score(record, f"{prefix}lpips", list(enumerate(values)), reason=reason, **facts, **looked.facts)
+    lpips = scene_lpips(rollout, shown, settings) if even else SceneLpips()
+    released = () if lone else lpips.distances.released
+    for prefix, values, why in (("gsc_aligned_", lpips.distances.aligned, unaligned), ("gsc_", released, uneven)):
+        reason = why or lpips.reason or "no pair of frames"
+        yield make_mean_score(record, f"{prefix}lpips", list(enumerate(values)), reason=reason, **facts, **lpips.facts)
 
 
 def _means(

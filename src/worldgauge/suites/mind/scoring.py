@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,25 +21,17 @@ from worldgauge.core.io import digest_of_file
 from worldgauge.core.video import Clip, header_frames, resize, side_by_side
 from worldgauge.engine.suite.contract import Record, Score, TaskContext
 from worldgauge.engine.suite.drift import ColourMeter, both_colours
-from worldgauge.engine.suite.returned import returned_scores
+from worldgauge.engine.suite.returned import returned_frames, returned_scores
 from worldgauge.engine.suite.rollout import crop_camera, open_rollout, read_poses
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.colour import ColourMoments, detail_correlation
 from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, prepared_pair, scored_frames
+from worldgauge.perception.colmap import read_images_txt
 from worldgauge.perception.pose_track import PoseTrack, recover_poses
 from worldgauge.perception.score_device import Means, pairs_at_once
-from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.format import MindClip
-from worldgauge.suites.mind.format.files import IMAGES
-from worldgauge.suites.mind.metrics.action_accuracy import (
-    ActionAccuracy,
-    action_accuracy,
-    answered,
-    key_answers,
-    labels_of,
-    median_s,
-    step_cosines,
-)
+from worldgauge.suites.mind.format.files import IMAGES, MindClip
+from worldgauge.suites.mind.format.read import keys_of, video_path
+from worldgauge.suites.mind.metrics import action_accuracy as accuracy
 from worldgauge.suites.mind.mirror_scores import (
     PERIOD,
     LearnedScores,
@@ -49,26 +41,15 @@ from worldgauge.suites.mind.mirror_scores import (
     submitted_scores,
 )
 from worldgauge.suites.mind.protocol import ClipQuestion, question_of, reachable
-from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.mind.settings import MindSettings
 from worldgauge.suites.mind.tasks import clip_of
 
 RELEASED_POSES = 97
 """Fewer in images.txt, and the release decodes the real video instead."""
 
 
-class Truth(NamedTuple):
-    """The true camera.
-
-    Attributes:
-        poses: (n, 4, 4), in any world frame and unit.
-    """
-
-    poses: FloatArray
-    source: str
-
-
 def action_scores(
-    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, *, prefix: str
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: MindSettings, *, prefix: str
 ) -> Iterator[Score]:
     """Errors, directions and answers of the camera in the first `action_frames` frames.
 
@@ -97,68 +78,55 @@ class _Paths(NamedTuple):
 
 
 def _paths(
-    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, facts: dict[str, Any]
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: MindSettings, facts: dict[str, Any]
 ) -> _Paths | str:
     """The paths, or why there are none. Raises DataError or ShapeError likewise."""
     frames = min(settings.action_frames, len(question))
-    truth = _true_poses(record, clip, question, frames, settings)
-    facts["truth_poses"] = truth.source
+    truth, facts["truth_poses"] = _true_poses(record, clip, question, frames, settings)
     shown = rollout[:frames]
     known = read_poses(record)
     content = digest_of_file(record.directory / str(record.rollout))
-    name = f"{record.subject}/{record.task.id}"
+    name = f"{record.model}/{record.task.id}"
     track = _track(shown, content, name, None if known is None else known[: len(shown)], question, settings)
     facts |= {"status": track.status, "diagnostics": dict(track.diagnostics)}
     if track.poses is None:
         return f"no camera path in the video: {track.reason}"
     # Row t of our actions leads from frame t - 1 of the question to frame t: it is the file's row mark_time + t.
-    keys = mind.keys_of(clip)[clip.mark_time : clip.mark_time + frames]
-    labels = labels_of(keys[1 if settings.action_rows == "after" else 0 :])
-    return _Paths(truth.poses[:frames], track.filled(len(shown)), keys, labels)
+    keys = keys_of(clip)[clip.mark_time : clip.mark_time + frames]
+    labels = accuracy.labels_of(keys[1 if settings.action_rows == "after" else 0 :])
+    return _Paths(truth[:frames], track.filled(len(shown)), keys, labels)
 
 
 def _relative_errors(
-    record: Record, paths: _Paths | str, settings: Settings, facts: dict[str, Any], prefix: str
+    record: Record, paths: _Paths | str, settings: MindSettings, facts: dict[str, Any], prefix: str
 ) -> Iterator[Score]:
     """Relative pose errors, as the release defines them."""
-    try:
-        judged = _judged(paths, settings)
-    except (DataError, ShapeError) as error:
-        judged = ActionAccuracy(None, str(error).split("\n")[0])
-    overall = judged.overall
-    facts |= _facts(judged)
-    steps = judged.steps
-    for metric, value in (
-        ("rpe_trans", None if overall is None else overall.trans_mean),
-        ("rpe_rot_deg", None if overall is None else overall.rot_deg_mean),
-    ):
-        values = [] if steps is None else (steps.trans if metric == "rpe_trans" else steps.rot_deg).tolist()
-        series = [] if steps is None else list(zip((steps.index + 1).tolist(), values, strict=True))
-        yield make_score(
-            record,
-            metric,
-            value,
-            n=0 if overall is None else overall.count,
-            reason=None if overall is not None else judged.reason,
-            series=series,
-            facts=facts,
-            prefix=prefix,
-        )
-
-
-def _judged(paths: _Paths | str, settings: Settings) -> ActionAccuracy:
     if isinstance(paths, str):
-        return ActionAccuracy(None, paths)
-    return action_accuracy(
-        paths.truth, paths.generated, paths.labels, groups=settings.action_groups, nan=settings.nan_poses
-    )
+        judged = accuracy.ActionAccuracy(None, paths)
+    else:
+        rules: dict[str, Any] = {"groups": settings.action_groups, "nan": settings.nan_poses}
+        try:
+            judged = accuracy.action_accuracy(paths.truth, paths.generated, paths.labels, **rules)
+        except (DataError, ShapeError) as error:
+            judged = accuracy.ActionAccuracy(None, str(error).split("\n")[0])
+    overall, steps = judged.overall, judged.steps
+    # What the tables need: plain JSON values.
+    plain = asdict(replace(judged, steps=None))
+    facts |= {name: value for name, value in plain.items() if name not in ("reason", "target_shape", "steps")}
+    facts |= {"frozen_trans_m": judged.frozen_trans_m, "dropped": judged.dropped._asdict()}
+    reason = None if overall is not None else judged.reason
+    for metric, mean, each in (("rpe_trans", "trans_mean", "trans"), ("rpe_rot_deg", "rot_deg_mean", "rot_deg")):
+        value, count = (None, 0) if overall is None else (getattr(overall, mean), overall.count)
+        errors = [] if steps is None else zip((steps.index + 1).tolist(), getattr(steps, each).tolist(), strict=True)
+        series = list(errors)
+        yield make_score(record, metric, value, n=count, reason=reason, series=series, facts=facts, prefix=prefix)
 
 
 def _cosines(record: Record, paths: _Paths | str, prefix: str) -> Iterator[Score]:
     """The direction of every step, whatever its size."""
-    found = None if isinstance(paths, str) else step_cosines(*_common(paths))
-    for metric in ("move_cosine", "turn_cosine"):
-        values = [] if found is None else (found.move if metric == "move_cosine" else found.turn).tolist()
+    cosines = None if isinstance(paths, str) else accuracy.step_cosines(*_common(paths))
+    for metric, kind in (("move_cosine", "move"), ("turn_cosine", "turn")):
+        values = [] if cosines is None else getattr(cosines, kind).tolist()
         series = [(step + 1, value) for step, value in enumerate(values) if not math.isnan(value)]
         reason = paths if isinstance(paths, str) else "no step in which the true camera moves this way"
         yield make_mean_score(record, metric, series, reason=reason, prefix=prefix)
@@ -166,10 +134,12 @@ def _cosines(record: Record, paths: _Paths | str, prefix: str) -> Iterator[Score
 
 def _answers(record: Record, paths: _Paths | str, fps: float, prefix: str) -> Iterator[Score]:
     """The answer to every change of keys."""
-    answers = [] if isinstance(paths, str) else key_answers(*_common(paths), paths.keys[: len(paths.generated)])
+    answers = (
+        [] if isinstance(paths, str) else accuracy.key_answers(*_common(paths), paths.keys[: len(paths.generated)])
+    )
     reason = paths if isinstance(paths, str) else "no change of keys that can be judged"
     facts = {"answers": [one._asdict() for one in answers], "fps": fps}
-    share, latency = answered(answers), median_s(answers, fps)
+    share, latency = accuracy.answered(answers), accuracy.median_s(answers, fps)
     known = sum(one.frames is not None for one in answers)
     none = None if latency is not None else reason if share is None else "no change of keys is answered"
     yield make_score(record, "key_latency", latency, n=known, reason=none, facts=facts, prefix=prefix)
@@ -183,29 +153,31 @@ def _common(paths: _Paths) -> tuple[FloatArray, FloatArray]:
     return paths.truth[:m], paths.generated[:m]
 
 
-def _true_poses(record: Record, clip: MindClip, question: ClipQuestion, frames: int, settings: Settings) -> Truth:
-    """By the rule in force. Raises DataError where it gives none."""
+def _true_poses(
+    record: Record, clip: MindClip, question: ClipQuestion, frames: int, settings: MindSettings
+) -> tuple[FloatArray, str]:
+    """Poses (n, 4, 4) in any world frame and unit, and their source, by the rule in force; DataError without any."""
     rule = settings.truth_poses
     path = clip.folder / IMAGES
     if rule == "images_txt" or (rule == "released" and path.is_file()):
-        _, poses = mind.read_images_txt(path, reader="released" if settings.images_reader == "released" else "ours")
+        _, poses = read_images_txt(path, reader="released" if settings.images_reader == "released" else "ours")
         if len(poses) >= (RELEASED_POSES if rule == "released" else frames):
-            return Truth(poses, IMAGES)
+            return poses, IMAGES
         if rule == "images_txt":
             raise DataError(f"{path}: holds {len(poses)} poses, {frames} are needed; take truth_poses=engine")
     if rule in ("decoded", "released"):
         assert question.truth is not None
         shown = question.truth[:frames]
-        content = f"{digest_of_file(mind.video_path(clip))}-{clip.mark_time}"
+        content = f"{digest_of_file(video_path(clip))}-{clip.mark_time}"
         track = _track(shown, content, f"truth/{record.task.id}", question.poses[:frames], question, settings)
         if track.poses is None:
             raise DataError(f"no camera path in the real video: {track.reason}")
-        return Truth(track.filled(len(shown)), f"decoded by {track.source}")
-    return Truth(question.poses, "engine")
+        return track.filled(len(shown)), f"decoded by {track.source}"
+    return question.poses, "engine"
 
 
 def _track(
-    shown: Clip, content: str, name: str, known: FloatArray | None, question: ClipQuestion, settings: Settings
+    shown: Clip, content: str, name: str, known: FloatArray | None, question: ClipQuestion, settings: MindSettings
 ) -> PoseTrack:
     """The camera of the first frames of a video. content: what the whole of it is."""
     return recover_poses(
@@ -218,24 +190,6 @@ def _track(
     )
 
 
-def _facts(judged: ActionAccuracy) -> dict[str, Any]:
-    """What the tables need: plain JSON values."""
-    return {
-        "overall": None if judged.overall is None else asdict(judged.overall),
-        "groups": {name: asdict(stats) for name, stats in judged.groups.items()},
-        "released_groups": {name: asdict(stats) for name, stats in judged.released_groups.items()},
-        "actions": {name: asdict(stats) for name, stats in judged.actions.items()},
-        "scale": judged.scale,
-        "truth_step_m": judged.truth_step_m,
-        "frozen_trans_m": judged.frozen_trans_m,
-        "frozen_rot_deg": judged.frozen_rot_deg,
-        "shape": judged.shape,
-        "source_shape": judged.source_shape,
-        "n_expected": judged.n_expected,
-        "dropped": judged.dropped._asdict(),
-    }
-
-
 PREFIX = {"mem": "lcm/", "action_space": "asg/"}
 """Test -> beginning of the names of its scores: long context memory, action space generalisation."""
 PIXEL = {"mse": "mse_720p", "psnr": "psnr_720p", "ssim": "ssim_720p"}
@@ -244,7 +198,7 @@ DETAIL = "detail"
 """Metric that stands beside them: of frames as large as the model draws them, since larger ones have no more detail."""
 
 
-def score(record: Record, task_context: TaskContext, settings: Settings) -> list[Score]:
+def score(record: Record, task_context: TaskContext, settings: MindSettings) -> list[Score]:
     """Score one record."""
     clip = clip_of(record.task)
     if clip.is_submitted:
@@ -255,6 +209,7 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     if clip.part == "mirror_test":
         scores = list(mirror_scores(record, clip, question, rollout, settings, task_context.means))
     else:
+        question, rollout = _held(record, question, rollout)
         scores = [
             *_frame_scores(record, clip, question, rollout, settings, task_context),
             *_memory_scores(record, clip, question, rollout, settings),
@@ -263,7 +218,15 @@ def score(record: Record, task_context: TaskContext, settings: Settings) -> list
     return sorted(scores, key=lambda s: s.metric)
 
 
-def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
+def memory_scores(record: Record, settings: MindSettings) -> list[Score]:
+    """Score surfaces that came back into view."""
+    clip = clip_of(record.task)
+    question = question_of(clip, settings)
+    rollout = _in_shape(_rollout(record, settings), record, question)
+    return list(_memory_scores(record, clip, question, rollout, settings))
+
+
+def compared_clips(record: Record, settings: MindSettings) -> tuple[Clip, Clip]:
     """Return the frames of the recording and of the rollout that are compared, at the rollout's size."""
     clip = clip_of(record.task)
     if clip.part == "mirror_test":
@@ -276,7 +239,7 @@ def compared_clips(record: Record, settings: Settings) -> tuple[Clip, Clip]:
     return question.truth[:count].resized(rollout.width, rollout.height), rollout[:count]
 
 
-def asked_frames(clip: MindClip, question: ClipQuestion, settings: Settings) -> int:
+def asked_frames(clip: MindClip, question: ClipQuestion, settings: MindSettings) -> int:
     """Number of frames that are asked for: up to the last row, or to the end that the file states, as released."""
     if settings.clip_end == "rows":
         return len(question)
@@ -288,7 +251,7 @@ def prefix_of(record: Record) -> str:
     return PREFIX.get(str(record.task.group["test"]), "")
 
 
-def _rollout(record: Record, settings: Settings) -> Clip:
+def _rollout(record: Record, settings: MindSettings) -> Clip:
     """The video of a record.
 
     frame_count="header" believes the container, as the release does: a video whose header is silent has no frames.
@@ -314,8 +277,18 @@ def _in_shape(rollout: Clip, record: Record, question: ClipQuestion) -> Clip:
     return rollout.resized(whole.width, whole.height)
 
 
+def _held(record: Record, question: ClipQuestion, rollout: Clip) -> tuple[ClipQuestion, Clip]:
+    """Both clips with the frames held that pixel metrics and those of memory look at."""
+    truth, start = question.truth, question.context_end
+    if prefix_of(record) != PREFIX["mem"] or truth is None:
+        return question, rollout
+    shared = [at - start for at in returned_frames(question.episode, start)]
+    held = (clip.holding(at for at in shared if at < len(clip)) for clip in (truth, rollout))
+    return replace(question, truth=next(held)), next(held)
+
+
 def _memory_scores(
-    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings
+    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: MindSettings
 ) -> Iterator[Score]:
     """Surfaces that came back into view, in the test of memory."""
     prefix = prefix_of(record)
@@ -328,7 +301,12 @@ def _memory_scores(
 
 
 def _frame_scores(
-    record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: Settings, task_context: TaskContext
+    record: Record,
+    clip: MindClip,
+    question: ClipQuestion,
+    rollout: Clip,
+    settings: MindSettings,
+    task_context: TaskContext,
 ) -> Iterator[Score]:
     """Pair every frame with the recorded one, at 720p; the learned metrics take theirs on the way."""
     prefix = prefix_of(record)
@@ -344,6 +322,7 @@ def _frame_scores(
         "mark_time": clip.mark_time,
         "total_time": clip.total_time,
         "control": record.facts["control"],
+        "posed": record.facts["control"] == "camera" or "poses" in record.facts.get("inputs", ()),
         "fps": record.facts["fps"],
         "recorded_fps": question.episode.clip.fps,
     }
@@ -387,30 +366,20 @@ def _frame_scores(
         yield from colours.scores(record, question.episode.clip.fps, prefix=prefix)
 
 
-class _Compared(NamedTuple):
-    """A pair of frames and what was found of it.
-
-    Attributes:
-        detail: Correlation of detail, at the size of the imagined frame.
-        colours: Of both; None where they do not count.
-        prepared: Both at 720p; None where no network looks at them.
-    """
-
-    got: Image
-    want: Image
-    error: PairError
-    detail: float | None
-    colours: tuple[ColourMoments, ColourMoments] | None
-    prepared: tuple[Prepared, Prepared] | None
+_Colours = tuple[ColourMoments, ColourMoments]
+_Compared = tuple[Image, Image, PairError, float | None, _Colours | None, tuple[Prepared, Prepared] | None]
 
 
 def _compared(means: Means, is_looked_at: bool, of_colours: bool, pairs: Sequence[Any]) -> list[_Compared]:
-    """Everything about pairs of an imagined and a recorded frame that no other pair matters to; in a thread."""
+    """Pairs of an imagined and a recorded frame, and all about each that no other pair matters to; in a thread.
+
+    That is the errors, the correlation of detail, and, where they count, the colours and the 720p frames.
+    """
     # Networks see the processor's frames wherever errors are computed, so that their answers are found again.
     ready = [prepared_pair(*pair) for pair in pairs] if is_looked_at else None
     kept: Sequence[tuple[Prepared, Prepared] | None] = ready or [None] * len(pairs)
     return [
-        _Compared(
+        (
             got,
             want,
             error,

@@ -14,8 +14,8 @@ from worldgauge.engine.suite.rollout import BridgeSettings
 from worldgauge.engine.suite.settings import naming_setting, networks_digest, with_parity
 from worldgauge.perception.decoders import digest_of
 from worldgauge.perception.network_source import What
-from worldgauge.suites.mind.format import PERSPECTIVES, Perspective
-from worldgauge.suites.mind.format.files import FPS
+from worldgauge.suites.mind.actions import Perspective
+from worldgauge.suites.mind.format.files import FPS, PERSPECTIVES
 
 TESTS = ("mem", "action_space", "mirror")
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "dino": "dino", "aesthetic": "aesthetic", "imaging": "imaging"}
@@ -43,7 +43,7 @@ def _parts_rule(known: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class Settings(HorizonSettings, BridgeSettings):
+class MindSettings(HorizonSettings, BridgeSettings):
     """Options of MIND; those from `window` on switch between known behaviour of the released scorer and ours."""
 
     tests: str = option(",".join(TESTS), "Tests to run, separated by commas.", rule=_parts_rule(TESTS))
@@ -62,7 +62,7 @@ class Settings(HorizonSettings, BridgeSettings):
     poses: str = option(
         "klt-vo",
         "Decoder that finds the camera path of a generated video: a registered name, with settings if any, or the "
-        'address of a served one. "exact" is for embedded worlds, and models that know their path.',
+        'address of a served one. "exact" is for built-in baselines only.',
         rule="a name, a file or an address",
     )
     action_frames: int = option(
@@ -130,7 +130,7 @@ class Settings(HorizonSettings, BridgeSettings):
     parity: Literal["released"] | None = option(None, "Sets all switches as in the released scorer.")
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Settings:
+    def of(cls, options: Mapping[str, Any]) -> MindSettings:
         """Settings made of plain values, with the digests of what they name."""
         settings = options_of(cls, "mind", options)
         _check_list("tests", settings.tests, TESTS)
@@ -162,7 +162,7 @@ class Settings(HorizonSettings, BridgeSettings):
         return self.horizon if self.horizon_s is None else round(self.horizon_s * FPS)
 
 
-def _with_horizon(settings: Settings, options: Mapping[str, Any]) -> Settings:
+def _with_horizon(settings: MindSettings, options: Mapping[str, Any]) -> MindSettings:
     """Check a horizon in seconds, and judge the camera over all of it."""
     if settings.horizon is not None:
         raise UsageError(f"mind settings 'horizon' ({settings.horizon} frames) and 'horizon_s': give one of them")

@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from worldgauge.core.episode import WorldFacts
+from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
-from worldgauge.engine.suite.base import Suite, suites
+from worldgauge.engine.suite.base import SubmittedSuite, suites
 from worldgauge.engine.suite.contract import DemoSet, Failure, Record, Score, Table, Task, TaskContext, TaskView
 from worldgauge.engine.suite.trial_questions import TrialQuestions
-from worldgauge.suites.mind import format as mind
 from worldgauge.suites.mind import protocol, scoring, summary, tasks
+from worldgauge.suites.mind.format.read import absent, load
 from worldgauge.suites.mind.format.results import results_of, write_results
+from worldgauge.suites.mind.format.write import mirror_folders
+from worldgauge.suites.mind.format.write import submissions as submitted_models
 from worldgauge.suites.mind.protocol import KeyQuestions
-from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.mind.settings import MindSettings
 
 
 @suites.register("mind")
-class Mind(Suite):
+class Mind(SubmittedSuite):
     """Go on with a walk, in other action spaces too, and walk ten paths out and back: memory and obedience."""
 
     name = "mind"
-    Settings = Settings
+    Settings = MindSettings
     version = 1
-    references = (
-        "truth",
-        "reencoded",
-        "late",
-        "memory",
-        "memory-plane",
-        "render",
-        "drift",
-        "tiny",
-        "hedge",
-        "forgetful",
-        "freeze",
-        "mean",
-        "noise",
-    )
-    default_references = ("reencoded", "late", "tiny", "hedge", "freeze", "mean")
+    floor_baselines = ("planar", "hedge", "forgetful", "freeze", "mean", "noise")
+    baselines = ("truth", "reencoded", "late", "memory", "memory-plane", "render", "drift", "tiny", *floor_baselines)
+    default_baselines = ("reencoded", "late", "tiny", "hedge", "freeze", "mean")
     """A file of the truth, the truth a frame late, a small learned model, the last picture turned, the same still, and
     an average: what every row is compared with."""
-    floor_references = ("hedge", "forgetful", "freeze", "mean", "noise")
     claims_memory = True
+    paper_settings: ClassVar[Mapping[str, tuple[Any, str]]] = {
+        "poses": ("ADDRESS, where ViPE is served", "klt-vo finds camera paths without weights."),
+        "truth_poses": ("decoded", "the engine knows the true path in metres, so that no decoder adds its error."),
+    }
+    memory_metrics: ClassVar[Mapping[str, str]] = {"lcm/returned_detail": "detail of returned surfaces"}
+    scores_pictures = True
     claim = "keeps what it has seen"
     vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "clip",
@@ -57,22 +51,17 @@ class Mind(Suite):
         "asked": "to be imagined",
     }
     metrics = frozenset(
-        {line.metric.rpartition("/")[2] for line in summary.LINES}
+        {metric.rpartition("/")[2] for metric in summary.TITLES}
         | {"gsc_psnr", "gsc_ssim", "gsc_detail", "out_leg_motion"}
     )
     choosing_settings = frozenset({"tests", "perspectives", "mirror_set", "mirror_folders"})
     asking_settings = frozenset({"horizon", "horizon_s", "context", "drawn"})
-    scoring_settings = frozenset(field.name for field in fields(Settings)) - choosing_settings - asking_settings
+    scoring_settings = frozenset(field.name for field in fields(MindSettings)) - choosing_settings - asking_settings
 
     @classmethod
     def trial_questions(cls) -> TrialQuestions:
         """Questions about a walk of the suite's own kind."""
         return KeyQuestions()
-
-    @classmethod
-    def read_settings(cls, given: Mapping[str, Any]) -> Any:
-        """Settings made of plain values, with the digests of the files they name."""
-        return Settings.of(given)
 
     @classmethod
     def probe_options(cls, tasks: int) -> Mapping[str, Any]:
@@ -84,15 +73,17 @@ class Mind(Suite):
     def demo_set(cls, *, full: bool = False) -> DemoSet:
         """See `Suite.demo_set`."""
         place, question = 2, "Does it keep what it has seen and obey its keys?"
+        models: tuple[str, ...] = ("truth", "memory", *cls.floor_baselines)
+        options = {"action_space": 0, "mirror": 0, "train": 0, "mem": 10, "perspectives": ("1st",), "frames": 180}
         if full:
-            options = {"mem": 3, "action_space": 1, "mirror": 1, "train": 0, "frames": 108, "size": (256, 144)}
-            subjects = ("truth", "reencoded", "late", "memory", "mean", "freeze", "noise")
-            return DemoSet(place, question, options, subjects, {"poses": "exact"}, core_seconds=250, megabytes=300)
-        others = {"action_space": 0, "mirror": 0, "train": 0}
-        options = {**others, "mem": 8, "perspectives": ("1st",), "frames": 36, "size": (192, 108)}
-        settings = {"tests": "mem", "poses": "exact"}
-        ordered = ("truth", "memory", "forgetful")
-        return DemoSet(place, question, options, ordered, settings, core_seconds=48, beside=("hedge", "tiny"))
+            options = {"mem": 6, "action_space": 1, "mirror": 1, "train": 0, "frames": 180, "size": (256, 144)}
+            models = (*models, "reencoded", "late", "tiny")
+            return DemoSet(place, question, options, models, "memory", core_seconds=250, megabytes=300)
+        # Two worlds of each family, so that each is the other's decoy.
+        families = ("landscape", "stylized", "ancient", "scifi", "industrial")
+        options |= {"families": families, "per_scene": 1, "size": (160, 90)}
+        settings = {"tests": "mem", "poses": "exact", "horizon": 84}
+        return DemoSet(place, question, options, models, "memory", settings, core_seconds=110)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One task per clip or mirrored path; faulty ones become tasks that fail with the reason."""
@@ -102,13 +93,26 @@ class Mind(Suite):
         """The picture of mirrored paths, the walk that several action spaces share; see `tasks.cluster_of`."""
         return tasks.cluster_of(task)
 
-    def perform(self, task: Task, subject: WorldModel, task_context: TaskContext) -> Record:
+    def perform(self, task: Task, model: WorldModel, task_context: TaskContext) -> Record:
         """Show the context, give the keys, store the video lossless; finished videos are copied."""
-        return protocol.perform(task, subject, task_context, self.options)
+        return protocol.perform(task, model, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Compare frame by frame, place by place on the way back, and step by step of the camera."""
         return scoring.score(record, task_context, self.options)
+
+    def episode(self, task: Task) -> tuple[Episode, int]:
+        """The recording of a clip, and the index of its first frame after the context."""
+        clip = tasks.clip_of(task)
+        return load(clip), clip.mark_time
+
+    def decoy_kind(self, task: Task) -> Hashable | None:
+        """The perspective and the family of worlds, in the test of memory alone."""
+        return tasks.decoy_kind(task)
+
+    def memory_scores(self, record: Record, task_context: TaskContext) -> list[Score]:
+        """Surfaces that came back into view."""
+        return scoring.memory_scores(record, self.options)
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
         """The frames of the recording and of the rollout that stand for the same moments."""
@@ -144,24 +148,24 @@ class Mind(Suite):
 
     def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:
         """Settings of the model `videos` for each model of a folder in the published layout of submissions, by name."""
-        return {name: {"root": str(root)} for name, root in mind.submissions(folder).items()}
+        return {name: {"root": str(root)} for name, root in submitted_models(folder).items()}
 
     def submission_settings(self, folder: Path, data: Path) -> dict[str, Any]:
         """Folders of paths out and back that are scored in place of the data's start images (`mirror_set`).
 
-        They need no reference: a video is compared with itself.
+        They need no baseline: a video is compared with itself.
         """
         named: dict[str, None] = {}
-        for root in mind.submissions(folder).values():
-            for view, names in mind.mirror_folders(root).items():
-                if self.options.mirror_set == "submission" or mind.absent(data, ("mirror_test",), (view,)):
+        for root in submitted_models(folder).values():
+            for view, names in mirror_folders(root).items():
+                if self.options.mirror_set == "submission" or absent(data, ("mirror_test",), (view,)):
                     named |= dict.fromkeys(f"{view}_data/{name}" for name in names)
         return {"mirror_folders": ",".join(named)} if named else {}
 
     def missing_data(self, source: Path) -> tuple[str, ...]:
         """Folders that the settings ask for and the data do not have, one line each."""
-        return mind.absent(source, tuple(tasks.PARTS[test] for test in self.options.parts), self.options.views)
+        return absent(source, tuple(tasks.PARTS[test] for test in self.options.parts), self.options.views)
 
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
-        """Write the scores of one subject as the released scorer's result file; parity=released gives its numbers."""
+        """Write the scores of one model as the released scorer's result file; parity=released gives its numbers."""
         write_results(path, results_of(scores, failed, self.options.frames_asked))

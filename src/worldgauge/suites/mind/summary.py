@@ -6,33 +6,38 @@ The paper's own tables stand beside them, and later results on its memory test, 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from worldgauge.engine.suite import drift, returned
-from worldgauge.engine.suite.contract import Better, Cell, Failure, Score, Table, TableRow
+from worldgauge.engine.suite.contract import Cell, Failure, Score, Table, TableRow
 from worldgauge.engine.suite.scores import (
+    by_metric,
     cluster_of_score,
     clusters_by_task,
     detectable_note,
     make_cell,
+    metric_facts,
+    missing_notes,
+    row_kind,
     score_cell,
     sort_rows,
 )
-from worldgauge.metrics._registry import metric_bounds, metrics
+from worldgauge.metrics._registry import metric_bounds
 from worldgauge.suites.mind.metrics.scene_consistency import MOTION_SHARE, moves
-from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.mind.settings import MindSettings
 from worldgauge.suites.mind.tasks import PARTS, VIEWS
 
 HEADLINE = "lcm/mse_720p"
 BOTH = "both"
 PAPER = {"first person": "mind/first", "third person": "mind/third"}
 """Perspective -> name of the table that has the columns of the paper's."""
-STILL, UNJUDGED, POSED = "does not move", "motion not judged", "pose-conditioned"
+STILL, UNJUDGED, POSED = "does not move", "motion not judged", "given poses"
 SHORT, LONGER = "of the frames", "longer than asked for"
 _UNITS = "Translation errors are in units of the true poses, which are not the engine's here."
 
@@ -40,65 +45,47 @@ TOLD_BY = {"mem": HEADLINE, "action_space": "asg/mse_720p", "mirror": "out_leg_m
 """Test -> the scores whose facts say what its videos are: how much they move, how long and how fast they are."""
 
 
-class MetricLine(NamedTuple):
-    """Where a table's numbers come from."""
-
-    metric: str
-    title: str
-
-
 _COLOURS = {name: title[0].lower() + title[1:] for name, title in drift.TITLES.items()}
 _CAMERA = {
+    "rpe_trans": "translation error a frame",
+    "rpe_rot_deg": "rotation error a frame",
     "move_cosine": "cosine of the directions of motion",
     "turn_cosine": "cosine of the directions of turning",
     "key_latency": "time until a change of keys is answered",
     "keys_answered": "share of the changes of keys that are answered",
 }
-LINES = (
-    MetricLine(HEADLINE, "Long context memory: mean squared error"),
-    MetricLine("lcm/psnr_720p", "Long context memory: PSNR"),
-    MetricLine("lcm/ssim_720p", "Long context memory: SSIM"),
-    MetricLine("lcm/detail", "Long context memory: detail, at the model's own size"),
-    MetricLine("lcm/lpips_720p", "Long context memory: LPIPS"),
-    *(MetricLine(f"lcm/{name}", title) for name, title in returned.TITLES.items()),
-    *(MetricLine(f"lcm/{name}", f"Long context memory: {title}") for name, title in _COLOURS.items()),
-    MetricLine("gsc_aligned_mse", "Generated scene consistency, states paired exactly: mean squared error"),
-    MetricLine(
-        "gsc_aligned_detail", "Generated scene consistency, states paired exactly: detail, at the model's own size"
-    ),
-    MetricLine("gsc_mse", "Generated scene consistency as released, one action apart: mean squared error"),
-    MetricLine("asg/mse_720p", "Action space generalisation: mean squared error"),
-    MetricLine("asg/detail", "Action space generalisation: detail, at the model's own size"),
-    MetricLine("lcm/rpe_trans", "Action accuracy, memory test: translation error a frame"),
-    MetricLine("lcm/rpe_rot_deg", "Action accuracy, memory test: rotation error a frame"),
-    *(MetricLine(f"lcm/{name}", f"Action accuracy, memory test: {title}") for name, title in _CAMERA.items()),
-    MetricLine("asg/rpe_trans", "Action accuracy, other action spaces: translation error a frame"),
-    MetricLine("asg/rpe_rot_deg", "Action accuracy, other action spaces: rotation error a frame"),
-    *(MetricLine(f"asg/{name}", f"Action accuracy, other action spaces: {title}") for name, title in _CAMERA.items()),
-    MetricLine("lcm/dino_mse", "DINO feature distance, memory test"),
-    MetricLine("lcm/aesthetic", "Aesthetic quality, memory test"),
-    MetricLine("lcm/imaging", "Imaging quality, memory test"),
-    MetricLine("gsc_aligned_psnr", "Generated scene consistency, states paired exactly: PSNR"),
-    MetricLine("gsc_aligned_ssim", "Generated scene consistency, states paired exactly: SSIM"),
-    MetricLine("gsc_aligned_lpips", "Generated scene consistency, states paired exactly: LPIPS"),
-    MetricLine("gsc_lpips", "Generated scene consistency as released: LPIPS"),
-    MetricLine("asg/psnr_720p", "Action space generalisation: PSNR"),
-    MetricLine("asg/ssim_720p", "Action space generalisation: SSIM"),
-    MetricLine("asg/lpips_720p", "Action space generalisation: LPIPS"),
-    MetricLine("asg/dino_mse", "DINO feature distance, other action spaces"),
-    MetricLine("asg/aesthetic", "Aesthetic quality, other action spaces"),
-    MetricLine("asg/imaging", "Imaging quality, other action spaces"),
-    MetricLine("out_leg_motion", "Motion between the start image and the turn"),
-)
-"""Tables by perspective, headline first."""
+_QUALITY = {"dino_mse": "DINO feature distance", "aesthetic": "Aesthetic quality", "imaging": "Imaging quality"}
+TITLES = {
+    HEADLINE: "Long context memory: mean squared error",
+    "lcm/psnr_720p": "Long context memory: PSNR",
+    "lcm/ssim_720p": "Long context memory: SSIM",
+    "lcm/detail": "Long context memory: detail, at the model's own size",
+    "lcm/lpips_720p": "Long context memory: LPIPS",
+    **{f"lcm/{name}": title for name, title in returned.TITLES.items()},
+    **{f"lcm/{name}": f"Long context memory: {title}" for name, title in _COLOURS.items()},
+    "gsc_aligned_mse": "Generated scene consistency, states paired exactly: mean squared error",
+    "gsc_aligned_detail": "Generated scene consistency, states paired exactly: detail, at the model's own size",
+    "gsc_mse": "Generated scene consistency as released, one action apart: mean squared error",
+    "asg/mse_720p": "Action space generalisation: mean squared error",
+    "asg/detail": "Action space generalisation: detail, at the model's own size",
+    **{f"lcm/{name}": f"Action accuracy, memory test: {title}" for name, title in _CAMERA.items()},
+    **{f"asg/{name}": f"Action accuracy, other action spaces: {title}" for name, title in _CAMERA.items()},
+    **{f"lcm/{name}": f"{title}, memory test" for name, title in _QUALITY.items()},
+    "gsc_aligned_psnr": "Generated scene consistency, states paired exactly: PSNR",
+    "gsc_aligned_ssim": "Generated scene consistency, states paired exactly: SSIM",
+    "gsc_aligned_lpips": "Generated scene consistency, states paired exactly: LPIPS",
+    "gsc_lpips": "Generated scene consistency as released: LPIPS",
+    "asg/psnr_720p": "Action space generalisation: PSNR",
+    "asg/ssim_720p": "Action space generalisation: SSIM",
+    "asg/lpips_720p": "Action space generalisation: LPIPS",
+    **{f"asg/{name}": f"{title}, other action spaces" for name, title in _QUALITY.items()},
+    "out_leg_motion": "Motion between the start image and the turn",
+}
+"""Title of the table by perspective of each metric, headline first."""
 OVER_TIME = (
-    "lcm/mse_720p",
-    "lcm/ssim_720p",
-    "lcm/detail",
-    "lcm/lpips_720p",
+    *("lcm/mse_720p", "lcm/ssim_720p", "lcm/detail", "lcm/lpips_720p"),
     *(f"lcm/{name}" for name in _COLOURS),
-    "lcm/move_cosine",
-    "lcm/turn_cosine",
+    *("lcm/move_cosine", "lcm/turn_cosine"),
 )
 """Scores that also have a table by time after the context."""
 
@@ -107,14 +94,14 @@ def summarize(
     scores: Mapping[str, Sequence[Score]],
     kinds: Mapping[str, str],
     failed: Mapping[str, Sequence[Failure]],
-    settings: Settings,
+    settings: MindSettings,
 ) -> list[Table]:
     """All tables, long context memory first."""
-    entries = [_SubjectScores(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
+    entries = [_ModelScores(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
     seen = {_place(task)[1] for e in entries for task in (*(s.task for s in e.scores), *(f.task for f in e.failed))}
     views = [view for view in VIEWS.values() if view in seen]
     tables = {
-        line.metric: _by_view(line, entries, views) for line in LINES if any(one.of(line.metric) for one in entries)
+        metric: _by_view(metric, entries, views) for metric in TITLES if any(entry.of(metric) for entry in entries)
     }
     over_time = drift.time_tables(
         {metric: tables[metric].title for metric in OVER_TIME if metric in tables}, scores, kinds
@@ -127,20 +114,24 @@ def summarize(
         if metric.rpartition("/")[2] in returned.TITLES:
             found += filter(None, [returned.curve_table(metric, table.title, scores, kinds)])
     found += over_time
-    return found if settings.truth_poses == "engine" else [_unitless(table) for table in found]
+    if settings.truth_poses == "engine":
+        return found
+    # The length of the unit of other truths is unknown.
+    return [
+        replace(table, unit="1", notes=(*table.notes, _UNITS)) if "rpe_trans" in table.metric else table
+        for table in found
+    ]
 
 
-class _SubjectScores:
-    """One subject: its scores by metric, its failures, and why it must not be taken at its face."""
+class _ModelScores:
+    """One model: its scores by metric, its failures, and why it must not be taken at its face."""
 
     def __init__(self, label: str, kind: str, scores: Sequence[Score], failed: Sequence[Failure]) -> None:
         self.label = label
-        self.kind: Literal["subject", "reference"] = "reference" if kind == "reference" else "subject"
+        self.kind = row_kind(kind)
         self.scores = scores
         self.failed = failed
-        self._by_metric: dict[str, list[Score]] = {}
-        for score in scores:
-            self._by_metric.setdefault(score.metric, []).append(score)
+        self._by_metric = by_metric(scores)
 
     def of(self, metric: str, view: str | None = None) -> Sequence[Score]:
         """Its scores of a perspective, of both for None."""
@@ -148,7 +139,8 @@ class _SubjectScores:
 
     def cell(self, metric: str, view: str | None = None) -> Cell:
         """Mean over the clips of a perspective, of both for None; failed ones are expected."""
-        return _cell(metric, self.of(metric, view), len(self.failures(metric, view)))
+        scores = self.of(metric, view)
+        return score_cell(scores, metric_bounds(metric), len(scores) + len(self.failures(metric, view)))
 
     def failures(self, metric: str, view: str | None = None) -> Sequence[Failure]:
         """Of the test that a score is of; known by the task's id, since a damaged record has no group."""
@@ -158,54 +150,53 @@ class _SubjectScores:
     def flag(self, metric: str, view: str | None = None) -> str:
         """Why a row must not be taken at its face, in a few words: of the videos of the test that `metric` is of."""
         videos = [s.facts for s in self.of(TOLD_BY[_test_of(metric)], view)]
-        said = []
-        if self.kind == "subject" and any(facts.get("control") == "camera" for facts in videos):
-            said.append(POSED)
+        reasons = []
         judged = [
             moves(facts["motion"], facts["real_motion"])
             for facts in videos
             if facts.get("motion") is not None and facts["real_motion"]
         ]
         if judged and sum(judged) * 2 <= len(judged):
-            said.append(STILL)
+            reasons.append(STILL)
         if not judged and any(facts.get("motion") is not None for facts in videos):
-            said.append(UNJUDGED)
+            reasons.append(UNJUDGED)
         asked = sum(facts["frames_asked"] for facts in videos)
         scored = sum(facts["frames_scored"] for facts in videos)
         if scored < asked:
-            said.append(f"{scored / asked:.0%} {SHORT}")
+            reasons.append(f"{scored / asked:.0%} {SHORT}")
         if any(facts.get("is_longer") for facts in videos):
-            said.append(LONGER)
+            reasons.append(LONGER)
         # Frames are compared one by one with the recording's, whatever their rate.
         rates = {facts["fps"] for facts in videos if abs(facts["fps"] - facts["recorded_fps"]) > 0.01}
-        said += [f"{rate:g} frames/s" for rate in sorted(rates)]
-        return ", ".join(said)
+        reasons += [f"{rate:g} frames/s" for rate in sorted(rates)]
+        return ", ".join(reasons)
+
+    def row(self, cells: tuple[Cell, ...], metric: str, view: str | None = None) -> TableRow:
+        """A row with the flag of the videos of the test that `metric` is of."""
+        return self.flagged_row(cells, self.flag(metric, view))
+
+    def flagged_row(self, cells: tuple[Cell, ...], flag: str) -> TableRow:
+        """A row; models that got camera poses, and not keys alone, are ranked among themselves."""
+        posed = any(s.facts.get("posed", s.facts.get("control") == "camera") for s in self.scores)
+        group = POSED if posed and self.kind == "model" else ""
+        return TableRow(self.label, cells, self.kind, flag, group=group)
 
 
-def _by_view(line: MetricLine, entries: Sequence[_SubjectScores], views: Sequence[str]) -> Table:
+def _by_view(metric: str, entries: Sequence[_ModelScores], views: Sequence[str]) -> Table:
     columns: list[str | None] = [*views, None] if len(views) > 1 else list(views)
-    rows = []
-    for entry in entries:
-        own = entry.of(line.metric)
-        if not own and not entry.failures(line.metric):
-            continue
-        cells = tuple(entry.cell(line.metric, view) for view in columns)
-        rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(line.metric)))
-    if line.metric.endswith("rpe_trans") or line.metric.endswith("rpe_rot_deg"):
-        rows += _frozen_rows(line.metric, entries, columns)
-    unit, better = _declared(line.metric)
-    return Table(
-        metric=line.metric,
-        title=line.title,
-        unit=unit,
-        better=better,
-        columns=tuple(view or BOTH for view in columns),
-        rows=tuple(sort_rows(rows, better)),
-        notes=tuple(_notes(line.metric, entries)),
-    )
+    rows = [
+        entry.row(tuple(entry.cell(metric, view) for view in columns), metric)
+        for entry in entries
+        if entry.of(metric) or entry.failures(metric)
+    ]
+    if metric.endswith(("rpe_trans", "rpe_rot_deg")):
+        rows += _frozen_rows(metric, entries, columns)
+    unit, better, _ = metric_facts(metric)
+    names, notes = tuple(view or BOTH for view in columns), tuple(_notes(metric, entries))
+    return Table(metric, TITLES[metric], unit, better, names, tuple(sort_rows(rows, better)), notes)
 
 
-def _as_in_paper(view: str, entries: Sequence[_SubjectScores], settings: Settings) -> Table:
+def _as_in_paper(view: str, entries: Sequence[_ModelScores], settings: MindSettings) -> Table:
     """One row a model, the columns of the paper's Table 2 or 3."""
     columns = paper_columns(settings)
     rows = []
@@ -213,8 +204,8 @@ def _as_in_paper(view: str, entries: Sequence[_SubjectScores], settings: Setting
         cells = tuple(entry.cell(metric, view) for metric in columns)
         if any(cell.expected for cell in cells):
             flags = dict.fromkeys(flag for metric in columns for flag in [entry.flag(metric, view)] if flag)
-            rows.append(TableRow(entry.label, cells, entry.kind, "; ".join(flags)))
-    betters = tuple(_declared(metric)[1] for metric in columns)
+            rows.append(entry.flagged_row(cells, "; ".join(flags)))
+    betters = tuple(metric_facts(metric)[1] for metric in columns)
     pairing = "paired exactly" if settings.pairing == "aligned" else "as released, one action apart"
     return Table(
         metric=PAPER[view],
@@ -233,7 +224,7 @@ def _as_in_paper(view: str, entries: Sequence[_SubjectScores], settings: Setting
     )
 
 
-def paper_columns(settings: Settings | None = None) -> dict[str, str]:
+def paper_columns(settings: MindSettings | None = None) -> dict[str, str]:
     """Columns of the paper's Tables 2 and 3 by name of the scores."""
     aligned = settings is None or settings.pairing == "aligned"
     return {
@@ -247,14 +238,15 @@ def paper_columns(settings: Settings | None = None) -> dict[str, str]:
     }
 
 
-def _finer(metric: str, entries: Sequence[_SubjectScores], views: Sequence[str]) -> Iterator[Table]:
+def _finer(metric: str, entries: Sequence[_ModelScores], views: Sequence[str]) -> Iterator[Table]:
     """What stands behind a table, by perspective: by path, by action space, by action."""
-    if metric == "gsc_aligned_mse":
+    grouped = {
+        "gsc_aligned_mse": ("path", "Consistency by path, states paired exactly"),
+        "asg/mse_720p": ("space", "Action space generalisation by space"),
+    }
+    if metric in grouped:
         for view in views:
-            yield from _by_group(metric, "path", "Consistency by path, states paired exactly", entries, view)
-    elif metric == "asg/mse_720p":
-        for view in views:
-            yield from _by_group(metric, "space", "Action space generalisation by space", entries, view)
+            yield from _by_group(metric, *grouped[metric], entries, view)
     elif metric == "lcm/rpe_rot_deg":
         for name, what in (("trans_mean", "translation"), ("rot_deg_mean", "rotation")):
             source = "lcm/rpe_trans" if name == "trans_mean" else metric
@@ -266,36 +258,32 @@ def _finer(metric: str, entries: Sequence[_SubjectScores], views: Sequence[str])
             yield from _yardsticks(entries, view)
 
 
-def _by_group(metric: str, key: str, title: str, entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]:
+def _by_group(metric: str, key: str, title: str, entries: Sequence[_ModelScores], view: str) -> Iterator[Table]:
     groups = [score.group for e in entries for score in e.of(metric, view)]
     groups += [failure.group for e in entries for failure in e.failures(metric, view)]
     names = list(dict.fromkeys(str(group[key]) for group in groups if key in group))
     rows = []
     for entry in entries:
-        cells = tuple(
-            _cell(
-                metric,
-                [s for s in entry.of(metric, view) if str(s.group.get(key)) == name],
-                len([f for f in entry.failures(metric, view) if str(f.group.get(key)) == name]),
-            )
-            for name in names
-        )
+        cells = []
+        for name in names:
+            scores = [s for s in entry.of(metric, view) if str(s.group.get(key)) == name]
+            lost = sum(str(f.group.get(key)) == name for f in entry.failures(metric, view))
+            cells.append(score_cell(scores, metric_bounds(metric), len(scores) + lost))
         if any(cell.expected for cell in cells):
-            rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
+            rows.append(entry.row(tuple(cells), metric, view))
     if rows:
-        unit, better = _declared(metric)
+        unit, better, _ = metric_facts(metric)
         ordered_rows = tuple(sort_rows(rows, better, 0))
         yield Table(f"{metric}/{key}/{view}", f"{title}, {view}", unit, better, tuple(names), ordered_rows)
 
 
 def _by_fact(
-    metric: str, key: str, name: str, title: str, entries: Sequence[_SubjectScores], view: str
+    metric: str, key: str, name: str, title: str, entries: Sequence[_ModelScores], view: str
 ) -> Iterator[Table]:
     """Means over clips of what each clip says of its groups or actions; nothing where none says anything."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for facts in [s.facts.get(key, {}) for e in entries for s in e.of(metric, view)]:
-        for label, stats in facts.items():
-            counts[label] = counts.get(label, 0) + int(stats["count"])
+        counts.update({label: int(stats["count"]) for label, stats in facts.items()})
     labels = sorted(counts, key=lambda label: (-counts[label], label))
     if not labels:
         return
@@ -307,8 +295,8 @@ def _by_fact(
             for label in labels
         )
         if own:
-            rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
-    unit, better = _declared(metric)
+            rows.append(entry.row(cells, metric, view))
+    unit, better, _ = metric_facts(metric)
     yield Table(
         f"{metric}/{key}/{view}",
         f"{title}, {view}",
@@ -321,7 +309,7 @@ def _by_fact(
     )
 
 
-def _yardsticks(entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]:
+def _yardsticks(entries: Sequence[_ModelScores], view: str) -> Iterator[Table]:
     """What an error of action accuracy is to be compared with."""
     metric = "lcm/rpe_trans"
     fields = {
@@ -335,7 +323,7 @@ def _yardsticks(entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]
         own = entry.of(metric, view)
         if own:
             cells = tuple(_fact_cell([(score, score.facts.get(name)) for score in own]) for name in fields)
-            rows.append(TableRow(entry.label, cells, entry.kind, entry.flag(metric, view)))
+            rows.append(entry.row(cells, metric, view))
     if rows:
         yield Table(
             f"{metric}/yardsticks/{view}",
@@ -352,7 +340,7 @@ def _yardsticks(entries: Sequence[_SubjectScores], view: str) -> Iterator[Table]
         )
 
 
-def _frozen_rows(metric: str, entries: Sequence[_SubjectScores], columns: Sequence[str | None]) -> list[TableRow]:
+def _frozen_rows(metric: str, entries: Sequence[_ModelScores], columns: Sequence[str | None]) -> list[TableRow]:
     """The floor of motion: what a camera that never moves would be given on the same clips."""
     name = "frozen_trans_m" if metric.endswith("rpe_trans") else "frozen_rot_deg"
     by_task: dict[str, Score] = {}
@@ -364,35 +352,19 @@ def _frozen_rows(metric: str, entries: Sequence[_SubjectScores], columns: Sequen
         _fact_cell([(s, s.facts[name]) for s in by_task.values() if view in (None, s.group["perspective"])])
         for view in columns
     )
-    return [TableRow("a still camera", cells, "reference", STILL)] if by_task else []
+    return [TableRow("a still camera", cells, "baseline", STILL)] if by_task else []
 
 
-def _cell(metric: str, scores: Sequence[Score], lost: int = 0) -> Cell:
-    return score_cell(scores, metric_bounds(metric), len(scores) + lost)
+def _fact_cell(values: Sequence[tuple[Score, float | None]]) -> Cell:
+    """Mean of something that scores hold beside their value."""
+    return make_cell([value for _, value in values], (0.0, np.inf), clusters=[cluster_of_score(s) for s, _ in values])
 
 
-def _fact_cell(told: Sequence[tuple[Score, float | None]]) -> Cell:
-    """Mean of something that scores say beside their value."""
-    return make_cell([value for _, value in told], (0.0, np.inf), clusters=[cluster_of_score(s) for s, _ in told])
-
-
-def _notes(metric: str, entries: Sequence[_SubjectScores]) -> Iterator[str]:
-    reasons: dict[str, int] = {}
-    infinite = 0
-    horizons: set[Any] = set()
-    for entry in entries:
-        for score in entry.of(metric):
-            horizons.add(score.facts.get("horizon"))
-            if score.value is None:
-                reasons[score.reason or ""] = reasons.get(score.reason or "", 0) + 1
-            elif not np.isfinite(score.value):
-                infinite += 1
-    if len(horizons) > 1:
+def _notes(metric: str, entries: Sequence[_ModelScores]) -> Iterator[str]:
+    scores = [score for entry in entries for score in entry.of(metric)]
+    if len({score.facts.get("horizon") for score in scores}) > 1:
         yield "Rows were asked for different horizons: they must not be compared."
-    for reason, count in sorted(reasons.items()):
-        yield f"{count} {'score is' if count == 1 else 'scores are'} missing: {reason}."
-    if infinite:
-        yield f"{infinite} scores are infinite (identical frames) and left out of means."
+    yield from missing_notes(scores)
     flags = [entry.flag(metric) for entry in entries]
     if any(SHORT in flag for flag in flags):
         yield f"'% {SHORT}': of those asked for, in the clips that were scored; the rest is not there."
@@ -412,20 +384,8 @@ def _place(task: str) -> tuple[str, str]:
     return next(test for test, folder in PARTS.items() if folder == part), VIEWS[view.removesuffix("_data")]
 
 
-def _unitless(table: Table) -> Table:
-    """Errors of translation where the truth is not the engine's: the length of its unit is unknown."""
-    if "rpe_trans" not in table.metric:
-        return table
-    return replace(table, unit="1", notes=(*table.notes, _UNITS))
-
-
 def _test_of(metric: str) -> str:
     return {"lcm": "mem", "asg": "action_space"}.get(metric.partition("/")[0], "mirror")
-
-
-def _declared(metric: str) -> tuple[str, Better]:
-    facts = metrics.entry(metric.rpartition("/")[2]).facts
-    return facts["unit"], facts["better"]
 
 
 PRINTED = (
@@ -466,12 +426,7 @@ def published() -> list[Table]:
                 better="lower",
                 columns=tuple(paper_columns().values()),
                 rows=tuple(
-                    TableRow(
-                        _name(row),
-                        tuple(Cell(row[name], None, COUNTS.get(name, N_CLIPS)) for name in PRINTED),
-                        "published",
-                    )
-                    for row in data[key]
+                    _printed_row(_name(row), {row_key: row[row_key] for row_key in PRINTED}) for row in data[key]
                 ),
                 notes=(source,),
                 betters=("lower", "lower", "lower", "higher", "higher", "lower", "lower"),
@@ -483,20 +438,14 @@ def published() -> list[Table]:
 def _memory(data: Mapping[str, Any]) -> Table:
     """First column of Tables 2 and 3, then what a later paper reports."""
     ours = [
-        TableRow(
-            _name(first),
-            (Cell(first[PRINTED[0]], None, N_CLIPS), Cell(third[PRINTED[0]], None, N_CLIPS)),
-            "published",
-        )
+        _printed_row(_name(first), {"first": first[PRINTED[0]], "third": third[PRINTED[0]]})
         for first, third in zip(data["table2"], data["table3"], strict=True)
     ]
     later = data["third_party"]
     printed = {row["model"] for row in data["table2"]}
     theirs = [
-        TableRow(
-            f"{row['model']} (later report)",
-            tuple(Cell(row[view]["mse"], None, N_CLIPS) for view in ("first_person", "third_person")),
-            "published",
+        _printed_row(
+            f"{row['model']} (later report)", {view: row[view]["mse"] for view in ("first_person", "third_person")}
         )
         for row in later["rows"]
         if row["model"] not in printed
@@ -510,6 +459,11 @@ def _memory(data: Mapping[str, Any]) -> Table:
         rows=(*ours, *theirs),
         notes=(f"{data['source']}, Tables 2 and 3. {_CAVEAT}", f"Later report: {later['source']}. {later['note']}"),
     )
+
+
+def _printed_row(label: str, values: Mapping[str, float | None]) -> TableRow:
+    cells = tuple(Cell(value, None, COUNTS.get(name, N_CLIPS)) for name, value in values.items())
+    return TableRow(label, cells, "published")
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,10 +13,10 @@ from worldgauge.core.io import cached_by_stamp, digest_of, dumps
 from worldgauge.core.video import Clip, problems
 from worldgauge.engine.suite.contract import Task, TaskData, TaskView
 from worldgauge.engine.suite.drift import too_short
-from worldgauge.suites.mind import format as mind
-from worldgauge.suites.mind.format import PERSPECTIVES, MindClip, Part
-from worldgauge.suites.mind.format.files import FPS
-from worldgauge.suites.mind.settings import Settings
+from worldgauge.suites.mind.format.files import FPS, PERSPECTIVES, MindClip, Part
+from worldgauge.suites.mind.format.read import discover, find, fingerprint_of, load
+from worldgauge.suites.mind.format.write import submitted_path, submitted_paths
+from worldgauge.suites.mind.settings import MindSettings
 
 PARTS: dict[str, Part] = {"mem": "mem_test", "action_space": "action_space_test", "mirror": "mirror_test"}
 """Name of a test -> its folder."""
@@ -24,13 +24,13 @@ VIEWS: dict[str, str] = {"1st": "first person", "3rd": "third person"}
 """Perspective -> what tables call it."""
 
 
-def tasks(source: Path, settings: Settings) -> Iterator[Task]:
+def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
     """Yield all tasks of a data folder, in its order.
 
     A faulty clip becomes a task that fails with its reason, so that nobody gains by leaving it out.
     """
     parts = tuple(PARTS[test] for test in settings.parts)
-    found = mind.discover(Path(source), parts=parts, perspectives=settings.views)
+    found = discover(Path(source), parts=parts, perspectives=settings.views)
     if settings.mirror_folders and "mirror_test" in parts:
         found = _with_submitted(found, settings)
     if not found:
@@ -53,14 +53,14 @@ def tasks(source: Path, settings: Settings) -> Iterator[Task]:
             id=clip.id,
             sample={"source": str(Path(source).resolve()), "broken": clip.fault}
             | ({"submitted": True} if clip.is_submitted else {}),
-            fingerprint=mind.fingerprint_of(clip),
+            fingerprint=fingerprint_of(clip),
             group=group,
             cluster="" if clip.world is None else f"{clip.family}-{digest_of(dumps(clip.world.params))[:12]}",
             skip=_too_short(clip, settings),
         )
 
 
-def _demand_horizon(source: Path, found: list[MindClip], settings: Settings) -> None:
+def _demand_horizon(source: Path, found: list[MindClip], settings: MindSettings) -> None:
     """Raises DataError where no walk lasts as long as horizon_s; paths out and back have their own length."""
     walks = [clip for clip in found if clip.part != "mirror_test" and clip.fault is None]
     if walks and all(_too_short(clip, settings) for clip in walks):
@@ -72,14 +72,14 @@ def _demand_horizon(source: Path, found: list[MindClip], settings: Settings) -> 
         )
 
 
-def _too_short(clip: MindClip, settings: Settings) -> str | None:
+def _too_short(clip: MindClip, settings: MindSettings) -> str | None:
     if settings.horizon_s is None or clip.part == "mirror_test" or clip.fault is not None:
         return None
     assert settings.frames_asked is not None
     return too_short(clip.frames - clip.mark_time, settings.frames_asked, FPS)
 
 
-def _with_submitted(found: list[MindClip], settings: Settings) -> list[MindClip]:
+def _with_submitted(found: list[MindClip], settings: MindSettings) -> list[MindClip]:
     """Clips with the paths of `mirror_folders` in place of those of the start images, by perspective.
 
     A perspective that names no folder keeps its start images. A folder named like a start image is of that image.
@@ -91,7 +91,7 @@ def _with_submitted(found: list[MindClip], settings: Settings) -> list[MindClip]
         c for c in found if c.part != "mirror_test" or c.perspective not in views or (c.perspective, c.name) in asked
     ]
     started = {(clip.perspective, clip.name) for clip in kept if clip.part == "mirror_test"}
-    added = [clip for one in asked if one not in started for clip in mind.submitted_paths(*one)]
+    added = [clip for one in asked if one not in started for clip in submitted_paths(*one)]
     parts = tuple(PARTS.values())
     return sorted(kept + added, key=lambda clip: (PERSPECTIVES.index(clip.perspective), parts.index(clip.part)))
 
@@ -110,12 +110,18 @@ _SPACE = re.compile(r"-[0-9.]+x-[0-9.]+$")
 """The action space in the name of a clip."""
 
 
+def decoy_kind(task: Task) -> Hashable | None:
+    """The perspective and the family of a clip of the memory test."""
+    group = task.group
+    return None if task.sample["broken"] or group["test"] != "mem" else (group["perspective"], group["family"])
+
+
 def clip_of(task: Task) -> MindClip:
     """The clip of a task."""
     if task.sample.get("broken"):
         raise DataError(task.sample["broken"])
     if task.sample.get("submitted"):
-        return mind.submitted_path(task.id)
+        return submitted_path(task.id)
     clip = _clips(task)
     if clip.fault:
         raise DataError(clip.fault)
@@ -124,17 +130,17 @@ def clip_of(task: Task) -> MindClip:
 
 def rate_of(clip: MindClip) -> float:
     """Frames a second of a clip."""
-    return mind.FPS if clip.video is None else Clip.open(clip.video).fps
+    return FPS if clip.video is None else Clip.open(clip.video).fps
 
 
 def episode_of(clip: MindClip) -> Episode:
     """The recording of a clip; of a mirrored path its start image alone."""
-    return _episode(clip, mind.fingerprint_of(clip))
+    return _episode(clip, fingerprint_of(clip))
 
 
 @lru_cache(maxsize=8)
 def _episode(clip: MindClip, fingerprint: str) -> Episode:
-    episode = mind.load(clip)
+    episode = load(clip)
     if clip.video is not None and (found := _problem(clip.video)):
         raise DataError(f"{found}; download or collect this clip again")
     return episode
@@ -162,10 +168,10 @@ def _problem(video: Path) -> str | None:
 
 
 def _read(source: Path, id: str) -> dict[str, MindClip]:
-    clip = mind.find(source, id)
+    clip = find(source, id)
     return {} if clip is None else {id: clip}
 
 
 _clips = TaskData(
-    _read, mind.fingerprint_of, lambda clip: (clip.records, clip.sidecar, clip.video, clip.image, clip.caption)
+    _read, fingerprint_of, lambda clip: (clip.records, clip.sidecar, clip.video, clip.image, clip.caption)
 )

@@ -170,8 +170,7 @@ def first_seen(cells: Cells, names: Sequence[str]) -> Blueprint:
     Materials are in the order in which they occur, with x outermost, then y, then z. Equal names become one material,
     and kinds of air become air.
 
-    Args:
-        cells: (height, depth, width), indices into `names`, all in range.
+    `cells`: (height, depth, width), indices into `names`, all in range.
     """
     flat = cells.transpose(2, 0, 1).ravel()
     first = np.full(len(names), flat.size, np.int64)
@@ -187,8 +186,7 @@ def first_seen(cells: Cells, names: Sequence[str]) -> Blueprint:
 def material(name: str, states: Mapping[str, Any] | None = None) -> str:
     """Text of a material: its name without the game's namespace, then its states sorted by key.
 
-    Args:
-        states: Values of its states. Booleans become true and false; None leaves a state out.
+    `states`: values of its states. Booleans become true and false; None leaves a state out.
     """
     plain = name.strip().lower().removeprefix("minecraft:")
     said = {
@@ -226,8 +224,7 @@ def difficulty_factor(blocks: int | None, size: Sequence[int | None]) -> float |
 
     The paper prints the natural logarithm, but only the decimal one of its code fits its tiers.
 
-    Returns:
-        The factor. None when a number is missing or the logarithm is undefined.
+    Returns the factor. None when a number is missing or the logarithm is undefined.
     """
     width, height, depth = size
     if blocks is None or width is None or height is None or depth is None:

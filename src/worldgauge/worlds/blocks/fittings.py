@@ -11,24 +11,21 @@ from worldgauge.worlds.blocks.table import Box
 
 # What shapes are made of, drawn as seen by a block that faces north, and turned from there.
 
-
 Corner = tuple[int, int, int]
 QUARTERS = {"north": 0, "east": 1, "south": 2, "west": 3}
 
 
-class Part(NamedTuple):
-    """A box of a block.
+class ShapePart(NamedTuple):
+    """A box of a block, x0, y0, z0, x1, y1, z1 in sixteenths of a cell.
 
-    Attributes:
-        box: x0, y0, z0, x1, y1, z1 in sixteenths of a cell.
-        paint: Name of a colour in `colours.PAINTS`; None for the block's own.
+    `paint`: name of a colour in `colours.PAINTS`; None for the block's own.
     """
 
     box: Box
     paint: str | None = None
 
 
-class Sheet(NamedTuple):
+class ShapeSheet(NamedTuple):
     """A flat quad without thickness, seen from both sides."""
 
     corners: tuple[Corner, Corner, Corner, Corner]
@@ -39,8 +36,8 @@ class Sheet(NamedTuple):
 class Shape:
     """A block's boxes and sheets in sixteenths of its side, x east, y up, z south; a banner reaches over its cell."""
 
-    parts: tuple[Part, ...] = ()
-    sheets: tuple[Sheet, ...] = ()
+    parts: tuple[ShapePart, ...] = ()
+    sheets: tuple[ShapeSheet, ...] = ()
 
     def __add__(self, other: Shape) -> Shape:
         return Shape(self.parts + other.parts, self.sheets + other.sheets)
@@ -57,15 +54,17 @@ ALL_SQUARES = (1 << UNITS * UNITS) - 1
 
 def solid(*boxes: Box, paint: str | None = None) -> Shape:
     """A shape of boxes of one colour."""
-    return Shape(tuple(Part(box, paint) for box in boxes))
+    return Shape(tuple(ShapePart(box, paint) for box in boxes))
 
 
 def turned(shape: Shape, facing: str) -> Shape:
     """Turn a shape that faces north."""
     for _ in range(QUARTERS.get(facing, 0)):
         shape = Shape(
-            tuple(Part((16 - z1, y0, x0, 16 - z0, y1, x1), paint) for (x0, y0, z0, x1, y1, z1), paint in shape.parts),
-            tuple(Sheet(_four((16 - z, y, x) for x, y, z in corners), paint) for corners, paint in shape.sheets),
+            tuple(
+                ShapePart((16 - z1, y0, x0, 16 - z0, y1, x1), paint) for (x0, y0, z0, x1, y1, z1), paint in shape.parts
+            ),
+            tuple(ShapeSheet(_four((16 - z, y, x) for x, y, z in corners), paint) for corners, paint in shape.sheets),
         )
     return shape
 
@@ -76,42 +75,39 @@ def along(shape: Shape, axis: str) -> Shape:
         return shape
     order = (1, 0, 2) if axis == "x" else (0, 2, 1)
     return Shape(
-        tuple(Part(_box(*(box[3 * high + i] for high in (0, 1) for i in order)), paint) for box, paint in shape.parts)
+        tuple(
+            ShapePart(_box(*(box[3 * high + i] for high in (0, 1) for i in order)), paint) for box, paint in shape.parts
+        )
     )
 
 
 def flipped(shape: Shape) -> Shape:
     """A shape upside down."""
     return Shape(
-        tuple(Part((x0, 16 - y1, z0, x1, 16 - y0, z1), paint) for (x0, y0, z0, x1, y1, z1), paint in shape.parts),
-        tuple(Sheet(_four((x, 16 - y, z) for x, y, z in corners), paint) for corners, paint in shape.sheets),
+        tuple(ShapePart((x0, 16 - y1, z0, x1, 16 - y0, z1), paint) for (x0, y0, z0, x1, y1, z1), paint in shape.parts),
+        tuple(ShapeSheet(_four((x, 16 - y, z) for x, y, z in corners), paint) for corners, paint in shape.sheets),
     )
 
 
 def cross(low: int, high: int, *, wide: int = 14, paint: str | None = None) -> Shape:
     """Make two upright quads through the middle of the cell at 45 degrees.
 
-    Args:
-        paint: Name of the colour; None for the block's own.
+    `paint`: name of the colour; None for the block's own.
     """
     a, b = 8 - wide // 2, 8 + wide // 2
     return Shape(
         (),
         (
-            Sheet(((a, low, a), (b, low, b), (b, high, b), (a, high, a)), paint),
-            Sheet(((a, low, b), (b, low, a), (b, high, a), (a, high, b)), paint),
+            ShapeSheet(((a, low, a), (b, low, b), (b, high, b), (a, high, a)), paint),
+            ShapeSheet(((a, low, b), (b, low, a), (b, high, a), (a, high, b)), paint),
         ),
     )
 
 
 def flat(height: int, low: int = 0, high: int = 16, paint: str | None = None) -> Shape:
-    """Make one level quad.
-
-    Args:
-        paint: Name of the colour; None for the block's own.
-    """
+    """Make one level quad. `paint`: name of the colour; None for the block's own."""
     corners = ((low, height, low), (low, height, high), (high, height, high), (high, height, low))
-    return Shape((), (Sheet(corners, paint),))
+    return Shape((), (ShapeSheet(corners, paint),))
 
 
 def _four(corners: Iterable[Corner]) -> tuple[Corner, Corner, Corner, Corner]:
@@ -150,12 +146,14 @@ _COMPASS = ("south", "west", "north", "east")
 
 def fitting_shape_of(name: str, states: States) -> Shape | None:
     """Return the shape of a fitting, or None for other blocks."""
-    if name in _BY_NAME:
-        return _BY_NAME[name](name, states)
-    for ending, draw in _BY_ENDING:
-        if name.endswith(ending) and name not in _OTHERS:
-            return draw(name, states)
-    return None
+    draw = _BY_NAME.get(name) or next(
+        (draw for ending, draw in _BY_ENDING if name.endswith(ending) and name not in _OTHERS), None
+    )
+    if not isinstance(draw, Shape):
+        return draw and draw(name, states)
+    if "rotation" in table.properties(name):
+        return turned(draw, _COMPASS[(int(states.get("rotation", "8")) + 2) // 4 % 4])
+    return turned(draw, states.get("facing", "north"))
 
 
 def _torch(name: str, states: States) -> Shape:
@@ -203,15 +201,6 @@ def _lever(name: str, states: States) -> Shape:
     return turned(lever, states["facing"])
 
 
-def _plate(name: str, states: States) -> Shape:
-    return solid((1, 0, 1, 15, 1, 15))
-
-
-def _ladder(name: str, states: States) -> Shape:
-    rungs: list[Box] = [(4, y, 15, 12, y + 2, 16) for y in (1, 5, 9, 13)]
-    return turned(solid((2, 0, 15, 4, 16, 16), (12, 0, 15, 14, 16, 16), *rungs), states["facing"])
-
-
 def _bed(name: str, states: States) -> Shape:
     mattress = solid((0, 5, 0, 16, 9, 16))
     frame = solid((0, 3, 0, 16, 5, 16), paint="wood")
@@ -246,51 +235,6 @@ def _door(name: str, states: States) -> Shape:
 _GLAZED = ("oak_", "jungle_", "acacia_", "cherry_", "bamboo_", "iron_", "copper_", "warped_")
 
 
-def _sign(name: str, states: States) -> Shape:
-    board, post = solid((0, 8, 7, 16, 16, 9)), solid((7, 0, 7, 9, 8, 9))
-    return turned(board + post, _nearest(states))
-
-
-def _wall_sign(name: str, states: States) -> Shape:
-    return turned(solid((0, 4, 14, 16, 12, 16)), states["facing"])
-
-
-def _hanging_sign(name: str, states: States) -> Shape:
-    hung = solid((1, 0, 7, 15, 10, 9)) + solid((2, 10, 7, 4, 16, 9), (12, 10, 7, 14, 16, 9), paint="chain")
-    return turned(hung, _nearest(states))
-
-
-def _wall_hanging_sign(name: str, states: States) -> Shape:
-    chains = solid((2, 10, 7, 4, 14, 9), (12, 10, 7, 14, 14, 9), paint="chain")
-    return turned(solid((1, 0, 7, 15, 10, 9), (0, 14, 6, 16, 16, 10)) + chains, states["facing"])
-
-
-def _head(name: str, states: States) -> Shape:
-    face = solid((5, 3, 3, 7, 5, 4), (9, 3, 3, 11, 5, 4), paint="dark")
-    return turned(solid((4, 0, 4, 12, 8, 12)) + face, _nearest(states))
-
-
-def _wall_head(name: str, states: States) -> Shape:
-    face = solid((5, 7, 7, 7, 9, 8), (9, 7, 7, 11, 9, 8), paint="dark")
-    return turned(solid((4, 4, 8, 12, 12, 16)) + face, states["facing"])
-
-
-def _banner(name: str, states: States) -> Shape:
-    cloth = solid((1, 1, 6, 15, 28, 7))
-    pole = solid((7, 0, 7, 9, 28, 9), (1, 28, 7, 15, 29, 9), paint="wood")
-    return turned(cloth + pole, _nearest(states))
-
-
-def _wall_banner(name: str, states: States) -> Shape:
-    cloth, bar = solid((1, -14, 14, 15, 13, 15)), solid((1, 13, 14, 15, 14, 16), paint="wood")
-    return turned(cloth + bar, states["facing"])
-
-
-def _nearest(states: States) -> str:
-    """The way of the compass closest to a rotation in sixteenths of a turn."""
-    return _COMPASS[(int(states.get("rotation", "8")) + 2) // 4 % 4]
-
-
 def _candle(name: str, states: States) -> Shape:
     places = ((7, 7, 6), (4, 6, 5), (9, 5, 4), (6, 10, 3))[: int(states["candles"])]
     return _candles([(x, 0, z, high) for x, z, high in places], states)
@@ -323,7 +267,7 @@ def _chain(name: str, states: States) -> Shape:
 def _rail(name: str, states: States) -> Shape:
     shape = states["shape"]
     if shape.startswith("ascending"):
-        slope = Sheet(((0, 1, 16), (16, 1, 16), (16, 17, 0), (0, 17, 0)))
+        slope = ShapeSheet(((0, 1, 16), (16, 1, 16), (16, 17, 0), (0, 17, 0)))
         return turned(Shape((), (slope,)), shape.removeprefix("ascending_"))
     bed = flat(1, paint="wood")
     straight = solid((2, 1, 0, 4, 2, 16), (12, 1, 0, 14, 2, 16))
@@ -370,19 +314,19 @@ def _scaffolding(name: str, states: States) -> Shape:
     return solid((0, 14, 0, 16, 16, 16)) + solid(*posts)
 
 
-def _hook(name: str, states: States) -> Shape:
-    return turned(
-        solid((6, 1, 14, 10, 9, 16), paint="wood") + solid((7, 4, 8, 9, 6, 14), paint="iron"), states["facing"]
-    )
+_Drawn = Shape | Callable[[str, States], Shape]
+"""A shape that is turned to where its block faces, or one that depends on the block's name and states."""
 
+_SIGN_CHAINS = solid((2, 10, 7, 4, 16, 9), (12, 10, 7, 14, 16, 9), paint="chain")
+_WALL_SIGN_CHAINS = solid((2, 10, 7, 4, 14, 9), (12, 10, 7, 14, 14, 9), paint="chain")
+_HEAD = solid((4, 0, 4, 12, 8, 12)) + solid((5, 3, 3, 7, 5, 4), (9, 3, 3, 11, 5, 4), paint="dark")
+_WALL_HEAD = solid((4, 4, 8, 12, 12, 16)) + solid((5, 7, 7, 7, 9, 8), (9, 7, 7, 11, 9, 8), paint="dark")
+_BANNER_POLE = solid((7, 0, 7, 9, 28, 9), (1, 28, 7, 15, 29, 9), paint="wood")
+_RUNGS: tuple[Box, ...] = tuple((4, y, 15, 12, y + 2, 16) for y in (1, 5, 9, 13))
 
-def _tripwire(name: str, states: States) -> Shape:
-    return solid((0, 1, 8, 16, 2, 9), (8, 1, 0, 9, 2, 16))
-
-
-_BY_NAME: dict[str, Callable[[str, States], Shape]] = {
+_BY_NAME: dict[str, _Drawn] = {
     "lever": _lever,
-    "ladder": _ladder,
+    "ladder": solid((2, 0, 15, 4, 16, 16), (12, 0, 15, 14, 16, 16), *_RUNGS),
     "chest": _chest,
     "trapped_chest": _chest,
     "ender_chest": _chest,
@@ -394,26 +338,26 @@ _BY_NAME: dict[str, Callable[[str, States], Shape]] = {
     "nether_portal": _portal,
     "end_portal": lambda name, states: solid((0, 6, 0, 16, 12, 16)),
     "scaffolding": _scaffolding,
-    "tripwire_hook": _hook,
-    "tripwire": _tripwire,
+    "tripwire_hook": solid((6, 1, 14, 10, 9, 16), paint="wood") + solid((7, 4, 8, 9, 6, 14), paint="iron"),
+    "tripwire": lambda name, states: solid((0, 1, 8, 16, 2, 9), (8, 1, 0, 9, 2, 16)),
 }
-_BY_ENDING: tuple[tuple[str, Callable[[str, States], Shape]], ...] = (
+_BY_ENDING: tuple[tuple[str, _Drawn], ...] = (
     ("torch", _torch),
     ("lantern", _lantern),
     ("_door", _door),
     ("_button", _button),
-    ("_pressure_plate", _plate),
+    ("_pressure_plate", solid((1, 0, 1, 15, 1, 15))),
     ("_bed", _bed),
-    ("_wall_hanging_sign", _wall_hanging_sign),
-    ("_hanging_sign", _hanging_sign),
-    ("_wall_sign", _wall_sign),
-    ("_sign", _sign),
-    ("_wall_head", _wall_head),
-    ("_wall_skull", _wall_head),
-    ("_head", _head),
-    ("_skull", _head),
-    ("_wall_banner", _wall_banner),
-    ("_banner", _banner),
+    ("_wall_hanging_sign", solid((1, 0, 7, 15, 10, 9), (0, 14, 6, 16, 16, 10)) + _WALL_SIGN_CHAINS),
+    ("_hanging_sign", solid((1, 0, 7, 15, 10, 9)) + _SIGN_CHAINS),
+    ("_wall_sign", solid((0, 4, 14, 16, 12, 16))),
+    ("_sign", solid((0, 8, 7, 16, 16, 9), (7, 0, 7, 9, 8, 9))),
+    ("_wall_head", _WALL_HEAD),
+    ("_wall_skull", _WALL_HEAD),
+    ("_head", _HEAD),
+    ("_skull", _HEAD),
+    ("_wall_banner", solid((1, -14, 14, 15, 13, 15)) + solid((1, 13, 14, 15, 14, 16), paint="wood")),
+    ("_banner", solid((1, 1, 6, 15, 28, 7)) + _BANNER_POLE),
     ("candle_cake", _candle_cake),
     ("_candle", _candle),
     ("rail", _rail),
@@ -424,7 +368,6 @@ _BY_ENDING: tuple[tuple[str, Callable[[str, States], Shape]], ...] = (
 
 _OTHERS = frozenset({"sea_lantern", "jack_o_lantern", "piston_head"})
 """Other blocks that end alike."""
-
 
 _FLOWERS_NAMES = """
     dandelion poppy blue_orchid allium azure_bluet red_tulip orange_tulip white_tulip pink_tulip oxeye_daisy
@@ -449,9 +392,17 @@ _SIDES = ("north", "east", "south", "west")
 def plant_shape_of(name: str, states: States) -> Shape | None:
     """Return the shape of a plant, or None for other blocks."""
     if name.startswith("potted_"):
-        return _potted(name)
+        pot = solid((5, 0, 5, 11, 6, 11), paint="pot")
+        plant = name.removeprefix("potted_")
+        if plant in ("cactus", "bamboo"):
+            return pot + solid((6, 6, 6, 10, 16, 10))
+        if plant in FLOWERS:
+            return pot + cross(6, 11, wide=4, paint="leaf") + cross(10, 15, wide=6)
+        return pot + cross(6, 15, wide=10)
     if name in FLOWERS:
-        return _flower(name, states)
+        if name in _TALL and states.get("half") == "lower":
+            return cross(0, 16, wide=6, paint="leaf")
+        return cross(0, 8, wide=6, paint="leaf") + cross(7, 14, wide=10 if name in _TALL else 8)
     if name in _CROPS:
         return _crop(2 + 12 * int(states["age"]) // _CROPS[name])
     if name in ("melon_stem", "pumpkin_stem"):
@@ -461,7 +412,14 @@ def plant_shape_of(name: str, states: States) -> Shape | None:
     if name in ("red_mushroom", "brown_mushroom", "crimson_fungus", "warped_fungus"):
         return solid((7, 0, 7, 9, 4, 9), paint="white") + solid((5, 4, 5, 11, 7, 11))
     if name in ("vine", "glow_lichen", "sculk_vein"):
-        return _clinging(states)
+        # Sheets on the sides that hold it, a sixteenth off the wall; standing free for itself where none does.
+        leaf = Shape((), (ShapeSheet(((0, 0, 1), (16, 0, 1), (16, 16, 1), (0, 16, 1))),))
+        held = [turned(leaf, side) for side in _SIDES if states.get(side) == "true"]
+        if states.get("up") == "true":
+            held.append(flat(15))
+        if states.get("down") == "true":
+            held.append(flat(1))
+        return sum(held or [leaf], Shape())
     return _other(name, states)
 
 
@@ -471,16 +429,12 @@ def _other(name: str, states: States) -> Shape | None:
     if name in _CROSSED:
         return cross(0, 16)
     if name.endswith("_wall_fan"):
-        leaf = Sheet(((1, 5, 16), (15, 5, 16), (15, 9, 3), (1, 9, 3)))
+        leaf = ShapeSheet(((1, 5, 16), (15, 5, 16), (15, 9, 3), (1, 9, 3)))
         return turned(Shape((), (leaf,)), states["facing"])
-    if name.endswith("_coral_fan"):
-        return cross(0, 5, wide=16)
-    if name.endswith("_coral"):
-        return cross(0, 14)
-    if name in ("lily_pad", "frogspawn"):
-        return flat(1, 1, 15)
-    if name == "pink_petals":
-        return flat(2, 1, 15)
+    if name.endswith(("_coral_fan", "_coral")):
+        return cross(0, 14) if name.endswith("_coral") else cross(0, 5, wide=16)
+    if name in ("lily_pad", "frogspawn", "pink_petals"):
+        return flat(2 if name == "pink_petals" else 1, 1, 15)
     if name == "spore_blossom":
         return flipped(flat(1, 1, 15) + cross(1, 8, wide=8))
     if name == "bamboo":
@@ -501,34 +455,7 @@ def _other(name: str, states: States) -> Shape | None:
     return None
 
 
-def _flower(name: str, states: States) -> Shape:
-    if name in _TALL and states.get("half") == "lower":
-        return cross(0, 16, wide=6, paint="leaf")
-    return cross(0, 8, wide=6, paint="leaf") + cross(7, 14, wide=10 if name in _TALL else 8)
-
-
 def _crop(high: int) -> Shape:
     """Four upright quads, as rows of a field."""
-    rows = tuple(Sheet(((0, 0, z), (16, 0, z), (16, high, z), (0, high, z))) for z in (4, 12))
+    rows = tuple(ShapeSheet(((0, 0, z), (16, 0, z), (16, high, z), (0, high, z))) for z in (4, 12))
     return Shape((), rows) + turned(Shape((), rows), "east")
-
-
-def _potted(name: str) -> Shape:
-    pot = solid((5, 0, 5, 11, 6, 11), paint="pot")
-    plant = name.removeprefix("potted_")
-    if plant in ("cactus", "bamboo"):
-        return pot + solid((6, 6, 6, 10, 16, 10))
-    if plant in FLOWERS:
-        return pot + cross(6, 11, wide=4, paint="leaf") + cross(10, 15, wide=6)
-    return pot + cross(6, 15, wide=10)
-
-
-def _clinging(states: States) -> Shape:
-    """Sheets on the sides that hold it, a sixteenth off the wall; standing free for itself where none does."""
-    leaf = Shape((), (Sheet(((0, 0, 1), (16, 0, 1), (16, 16, 1), (0, 16, 1))),))
-    held = [turned(leaf, side) for side in _SIDES if states.get(side) == "true"]
-    if states.get("up") == "true":
-        held.append(flat(15))
-    if states.get("down") == "true":
-        held.append(flat(1))
-    return sum(held or [leaf], Shape())

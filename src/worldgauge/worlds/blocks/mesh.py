@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 # Where the collision boxes are also what one sees (stairs, slabs, doors, trapdoors, panes, carpets, cauldrons), they
 # come from the table. Fences, walls and everything that a body walks through have shapes of their own here.
 
-
 _COMPASS = ("north", "east", "south", "west")
 States = Mapping[str, str]
 
@@ -52,9 +51,8 @@ _CUBES = frozenset({"soul_sand", "mud", "honey_block", "powder_snow", "end_gatew
 def shape_of(name: str, states: States) -> Shape:
     """Shape of a block in given states.
 
-    Args:
-        states: Its states; missing ones have their default. `full=true` is our own state for a fluid below the same
-            fluid.
+    `states`: its states; missing ones have their default. `full=true` is our own state for a fluid below the same
+    fluid.
     """
     if name in _UNSEEN:
         return _NONE
@@ -73,21 +71,20 @@ def shape_of(name: str, states: States) -> Shape:
     return solid(*(cast("Box", box) for box in clipped if all(box[i] < box[i + 3] for i in range(3))))
 
 
+_FAMILIES_BY_ENDING = {
+    **{"_stairs": "stairs", "_fence_gate": "gate", "_fence": "fence", "_wall": "wall"},
+    **{"glass_pane": "pane", "iron_bars": "pane"},
+}
+
+
 def family_of(name: str) -> str:
     """The family of blocks whose shape neighbours may decide: stairs, fence, gate, wall, pane, fluid; else ""."""
     if not table.known(name):
         return ""
-    if name.endswith("_stairs"):
-        return "stairs"
-    if name.endswith("_fence_gate"):
-        return "gate"
-    if name.endswith("_fence"):
-        return "fence"
-    if name.endswith("_wall"):
-        return "wall"
-    if name.endswith("glass_pane") or name == "iron_bars":
-        return "pane"
-    return "fluid" if name in ("water", "lava", "bubble_column") else ""
+    if name in ("water", "lava", "bubble_column"):
+        return "fluid"
+    endings = (family for ending, family in _FAMILIES_BY_ENDING.items() if name.endswith(ending))
+    return next(endings, "")
 
 
 def _fence(name: str, states: States) -> Shape:
@@ -138,13 +135,11 @@ _FAMILIES: dict[str, Callable[[str, States], Shape]] = {
     "fluid": _fluid,
 }
 
-
 # States of blocks that depend on neighbours: sides of fences, walls and panes, corners of stairs, halves of doors.
 #
 # The rules are those of the game (Java Edition 1.20.4), as its placing rules act on a finished build. States that a
 # material gives are kept; only missing ones are derived. The game has no rule for the direction of doors, gates and
 # things on walls, so these are guessed from the surroundings.
-
 
 Bools = NDArray[np.bool_]
 Values = NDArray[np.int64]
@@ -165,9 +160,8 @@ _UPRIGHT = ("lower", "upper")
 class Joined(NamedTuple):
     """A blueprint with all states known.
 
-    Attributes:
-        cells: (height, depth, width) int32, -1 for air, else an index into `blocks`.
-        blocks: Names and states. A material whose states differ between cells has several entries.
+    `cells`: (height, depth, width) int32, -1 for air, else an index into `blocks`. `blocks`: names and states. A
+    material whose states differ between cells has several entries.
     """
 
     cells: NDArray[np.int32]
@@ -371,7 +365,6 @@ def _sides_of(name: str, states: tuple[tuple[str, str], ...]) -> tuple[int, ...]
 _MIDDLE = sum(1 << 16 * row + column for row in (7, 8) for column in (7, 8))
 """The squares of a cell's lower side over a wall's post."""
 
-
 MOST_SIDE = 2000
 """Blocks: their sixteenths still fit into 16 bits."""
 
@@ -388,15 +381,12 @@ _TURNS = (
 
 @dataclass(frozen=True)
 class Mesh:
-    """Flat faces with four corners.
+    """Flat faces with four corners, n of them.
 
-    Attributes:
-        quads: (n, 4, 3) int16 in sixteenths of a block from the blueprint's pivot: x east, y up, z south. Corners are
-            counter-clockwise seen from outside.
-        colours: (n, 4) uint8, RGB and opacity. An opacity of 255 hides everything behind it.
-        two_sided: (n,) bool, whether a face is a thin sheet that is visible from both sides.
-        block: (n,) int32, index into `names`.
-        names: Blocks that the build is made of, without states; one in several states is there several times.
+    `quads`: (n, 4, 3) int16 in sixteenths of a block from the blueprint's pivot, x east, y up, z south, counter-
+    clockwise seen from outside. `colours`: (n, 4) uint8, RGB and opacity; 255 hides everything behind it. `two_sided`:
+    (n,) bool, a thin sheet that is visible from both sides. `block`: (n,) int32, index into `names`. `names`: blocks
+    that the build is made of, without states; one in several states is there several times.
     """
 
     quads: NDArray[np.int16]

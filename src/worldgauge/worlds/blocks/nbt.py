@@ -25,7 +25,6 @@ from worldgauge.worlds.blocks.blueprint import material
 
 # Fields of an NBT compound, checked as they are taken: every error names the file and the field.
 
-
 MOST_TEXT = 200
 """Letters kept of a text that only describes."""
 MOST_NAME = 120
@@ -36,10 +35,7 @@ MOST_NAME = 120
 class Fields:
     """A compound of an NBT file.
 
-    Attributes:
-        tags: Its fields.
-        what: The file, and chunk, that it belongs to.
-        at: Path to it, with a dot at the end. Empty for the root.
+    `what`: the file, and chunk, that it belongs to. `at`: path to it, with a dot at the end; empty for the root.
     """
 
     tags: Mapping[str, Any]
@@ -62,10 +58,7 @@ class Fields:
 
     def text(self, key: str) -> str:
         """A text."""
-        value = self._get(key)
-        if not isinstance(value, str):
-            raise self.error(key, f"is {_said(value)}, not a text")
-        return str(value)
+        return str(self._get(key, str, "a text"))
 
     def place(self, key: str) -> tuple[int, int, int]:
         """Three whole numbers of a list or an array: x, y, z."""
@@ -81,11 +74,7 @@ class Fields:
         return inner.whole("x", -most, most), inner.whole("y", -most, most), inner.whole("z", -most, most)
 
     def array(self, key: str, size: int) -> NDArray[Any]:
-        """Read an array of numbers.
-
-        Args:
-            size: Bytes per number.
-        """
+        """Read an array of numbers. `size`: bytes per number."""
         value = self._get(key)
         if not isinstance(value, np.ndarray) or value.dtype.itemsize != size:
             raise self.error(key, f"is {_said(value)}, not an array of {8 * size}-bit numbers")
@@ -93,17 +82,10 @@ class Fields:
 
     def compound(self, key: str) -> Fields:
         """A compound."""
-        value = self._get(key)
-        if not isinstance(value, dict):
-            raise self.error(key, f"is {_said(value)}, not a compound")
-        return Fields(value, self.what, f"{self.at}{key}.")
+        return Fields(self._get(key, dict, "a compound"), self.what, f"{self.at}{key}.")
 
     def compounds(self, key: str, *, needed: bool = True) -> Iterator[Fields]:
-        """Yield the compounds of a list.
-
-        Args:
-            needed: False yields none where the field is missing.
-        """
+        """Yield the compounds of a list. `needed`: false yields none where the field is missing."""
         if not needed and key not in self.tags:
             return
         value = self._get(key)
@@ -123,10 +105,13 @@ class Fields:
                 found[key] = int(value)
         return found
 
-    def _get(self, key: str) -> Any:
+    def _get(self, key: str, kind: type = object, name: str = "") -> Any:
         if key not in self.tags:
             raise self.error(key, "is missing; export the file again")
-        return self.tags[key]
+        value = self.tags[key]
+        if not isinstance(value, kind):
+            raise self.error(key, f"is {_said(value)}, not {name}")
+        return value
 
 
 def plain(text: str) -> str:
@@ -190,13 +175,12 @@ def _checked(name: str, states: dict[str, str]) -> str:
 #
 # Both take bytes that `guard` has checked.
 
-
 _NUMBERS = {1: ">b", 2: ">h", 3: ">i", 4: ">q", 5: ">f", 6: ">d"}
 _ARRAYS = {7: ">i1", 11: ">i4", 12: ">i8"}
 STRING, LIST, COMPOUND = 8, 9, 10
 
 
-class Part(NamedTuple):
+class NbtField(NamedTuple):
     """A field of a compound: its name, and where its tag and its value begin and end in the bytes."""
 
     name: str
@@ -229,12 +213,12 @@ def text_of(raw: bytes) -> str:
     return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def parts(data: bytes, at: int) -> Iterator[Part]:
+def parts(data: bytes, at: int) -> Iterator[NbtField]:
     """Yield the fields of the compound whose value begins at a byte."""
     while kind := data[at]:
         value = at + 3 + int.from_bytes(data[at + 1 : at + 3], "big")
         end = _end(data, kind, value)
-        yield Part(text_of(data[at + 3 : value]), at, value, end)
+        yield NbtField(text_of(data[at + 3 : value]), at, value, end)
         at = end
 
 
@@ -250,11 +234,7 @@ def elements(data: bytes, at: int) -> list[tuple[int, int]]:
 
 
 def edited(data: bytes, at: int, new: Mapping[str, bytes]) -> bytes:
-    """The value of a compound with fields replaced or added. All others keep their bytes and their order.
-
-    Args:
-        data: The bytes.
-    """
+    """The value of a compound with fields replaced or added. All others keep their bytes and their order."""
     left, found = dict(new), []
     for part in parts(data, at):
         # Of two fields of one name the game takes the last, so none of the old ones may stay.
@@ -331,7 +311,7 @@ def _end(data: bytes, kind: int, at: int) -> int:
 
 
 @dataclass(frozen=True)
-class Limits:
+class NbtLimits:
     """What a file may ask for. Sizes in bytes; cells and side are of the box of a build.
 
     A million tags hold a structure of the game's largest size, 48 blocks a side, one and a half times. What blocks and
@@ -356,7 +336,7 @@ def nbt_library() -> Any:
     return nbtlib
 
 
-def fields_of_file(path: Path, limits: Limits) -> Fields:
+def fields_of_file(path: Path, limits: NbtLimits) -> Fields:
     """The root of an NBT file, packed by gzip or zlib or not packed."""
     try:
         if not path.is_file():
@@ -374,27 +354,16 @@ def fields_of_file(path: Path, limits: Limits) -> Fields:
     return fields_of(unpacked(data, str(path), limits) if packed else data, str(path), limits)
 
 
-def fields_of(data: bytes, what: str, limits: Limits) -> Fields:
-    """The root of unpacked NBT bytes, without what blocks and creatures hold, except final states of jigsaws.
-
-    Args:
-        data: The bytes.
-    """
+def fields_of(data: bytes, what: str, limits: NbtLimits) -> Fields:
+    """The root of unpacked NBT bytes, without what blocks and creatures hold, except final states of jigsaws."""
     if len(data) > limits.most_nbt_bytes:
         raise DataError(f"{what}: larger than the limit of {limits.most_nbt_bytes} bytes; split it")
     data = _Walk(data, what, limits).check()
     return Fields(compound_at(data, root_value(data)), what)
 
 
-def unpacked(data: bytes, what: str, limits: Limits) -> bytes:
-    """Unpack bytes packed by gzip or zlib.
-
-    Args:
-        data: The bytes.
-
-    Returns:
-        The unpacked bytes.
-    """
+def unpacked(data: bytes, what: str, limits: NbtLimits) -> bytes:
+    """Unpack bytes packed by gzip or zlib."""
     stream = zlib.decompressobj(47)  # either header
     try:
         found = stream.decompress(data, limits.most_nbt_bytes + 1)
@@ -424,10 +393,8 @@ _I32 = struct.Struct(">i").unpack_from
 class _Holder(NamedTuple):
     """A list of what blocks or creatures hold, while it is open.
 
-    Attributes:
-        depth: Open tags, itself included.
-        count_at: Where its length stands.
-        ends: Start of its first element, then the end of each.
+    `depth`: open tags, itself included. `count_at`: where its length stands. `ends`: start of its first element, then
+    the end of each.
     """
 
     depth: int
@@ -438,7 +405,7 @@ class _Holder(NamedTuple):
 class _Walk:
     """One pass over NBT bytes without making anything of them."""
 
-    def __init__(self, data: bytes, what: str, limits: Limits) -> None:
+    def __init__(self, data: bytes, what: str, limits: NbtLimits) -> None:
         self._data, self._what, self._limits = data, what, limits
         self._open: list[list[int]] = []
         """Kind of the elements (0 in a compound), elements left, and start of the name, of each open tag."""
@@ -448,11 +415,7 @@ class _Walk:
         self._copied = 0
 
     def check(self) -> bytes:
-        """Check the bytes.
-
-        Returns:
-            The bytes without what blocks and creatures hold, but for jigsaws.
-        """
+        """Check the bytes. Returns the bytes without what blocks and creatures hold, but for jigsaws."""
         if self._data[:1] != b"\x0a":
             raise DataError(f"{self._what}: starts with no compound, so it is no NBT of the Java edition; export again")
         try:
@@ -552,17 +515,3 @@ class _Walk:
     def _text(self, start: int) -> str:
         size = int.from_bytes(self._data[start : start + 2], "big")
         return plain(text_of(self._data[start + 2 : start + 2 + min(size, 40)]))
-
-
-__all__ = [
-    "Fields",
-    "Limits",
-    "check_numbers",
-    "fields_of",
-    "fields_of_file",
-    "material_of",
-    "material_of_text",
-    "nbt_library",
-    "plain",
-    "unpacked",
-]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.worlds.blocks.nbt import Fields, Limits, fields_of, unpacked
+from worldgauge.worlds.blocks.nbt import Fields, NbtLimits, fields_of, unpacked
 
 SIDE = 16
 """Blocks of a chunk and of a section."""
@@ -54,9 +54,9 @@ def region_folder(world: Path) -> Path:
     return found[0]
 
 
-def read_chunk(source: Path, cx: int, cz: int, limits: Limits | None = None) -> SavedChunk:
+def read_chunk(source: Path, cx: int, cz: int, limits: NbtLimits | None = None) -> SavedChunk:
     """Read a chunk."""
-    limits = limits or Limits()
+    limits = limits or NbtLimits()
     path = _file(source, cx // CHUNKS, cz // CHUNKS, f"chunk ({cx}, {cz})")
     what = f"{path}: chunk ({cx}, {cz})"
     small = replace(
@@ -84,11 +84,7 @@ def region_name(cx: int, cz: int) -> str:
 def replaced(data: bytes, chunks: Iterable[tuple[int, int, bytes]]) -> tuple[bytes, dict[str, bytes | None]]:
     """A region file with chunks replaced. They go to its end; all others, and the times, stay where they are.
 
-    Args:
-        data: The bytes of the file.
-
-    Returns:
-        The new bytes, and the content of each replaced chunk's own file by its name; None for a file that goes.
+    Returns the new bytes, and the content of each replaced chunk's own file by its name; None for a file that goes.
     """
     table, records, external = bytearray(data[:SECTOR]), [], dict[str, bytes | None]()
     sector = sectors = -(-len(data) // SECTOR)
@@ -104,11 +100,7 @@ def replaced(data: bytes, chunks: Iterable[tuple[int, int, bytes]]) -> tuple[byt
 
 
 def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
-    """The region file of some chunks. Times are 0, so the same chunks give the same bytes.
-
-    Returns:
-        The bytes of the file.
-    """
+    """The region file of some chunks. Times are 0, so the same chunks give the same bytes."""
     table, records, sector = np.zeros((2, CHUNKS, CHUNKS), ">u4"), [], 2
     for cx, cz, body in chunks:
         data = zlib.compress(body)
@@ -123,8 +115,7 @@ def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
 def numbers_of(words: NDArray[Any], bits: int, count: int, fields: Fields, key: str) -> NDArray[np.int64]:
     """Unpack numbers from 64-bit words, lowest bits first. No number crosses from word to word.
 
-    Returns:
-        (count,) int64.
+    Returns (count,) int64.
     """
     each = 64 // bits
     if len(words) != -(-count // each):
@@ -137,12 +128,8 @@ def numbers_of(words: NDArray[Any], bits: int, count: int, fields: Fields, key: 
 def words_of(numbers: NDArray[Any], bits: int) -> NDArray[np.int64]:
     """Pack numbers into 64-bit words; the inverse of `numbers_of`.
 
-    Args:
-        numbers: (N,), each from 0 and below 2**bits.
-        bits: Bits per number. None crosses from word to word.
-
-    Returns:
-        Words (M,) int64.
+    `numbers`: (N,), each from 0 and below 2**bits. `bits`: bits per number. None crosses from word to word. Returns
+    words (M,) int64.
     """
     each = 64 // bits
     padded = np.zeros((-(-len(numbers) // each), each), np.uint64)
@@ -175,7 +162,7 @@ def _external_name(cx: int, cz: int) -> str:
     return f"c.{cx}.{cz}.mcc"
 
 
-def _external(path: Path, cx: int, cz: int, what: str, limits: Limits) -> bytes:
+def _external(path: Path, cx: int, cz: int, what: str, limits: NbtLimits) -> bytes:
     """The packed bytes of a chunk that has a file of its own. Raises DataError where that is missing or too large."""
     own = path.with_name(_external_name(cx, cz))
     if not own.is_file():

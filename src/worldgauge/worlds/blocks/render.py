@@ -47,12 +47,8 @@ def render(
     World frame: z up, metres. The cell [y][z][x] of the blueprint fills x to x + 1 east, -(z + 1) to -z north and y to
     y + 1 up. Anything nearer than NEAR_M is not drawn, and faces are drawn only from the side that they face.
 
-    Args:
-        pose: Camera-to-world pose, (4, 4), metres.
-        background: RGB of the background.
-
-    Returns:
-        (height, width, 3) uint8 RGB.
+    `pose`: camera-to-world pose, (4, 4), metres. `background`: RGB of the background. Returns (height, width, 3) uint8
+    RGB.
     """
     pose = camera_pose(pose)
     planes, boxes, seen = _faces(mesh, pose, camera)
@@ -102,17 +98,10 @@ def shades_of(mesh: Mesh) -> FloatArray:
 def face_planes(corners, two_sided, lens, width, height, near_m):  # type: ignore[no-untyped-def]
     """Compute the edge and depth equations of faces, and the part of the picture that each can touch.
 
-    Args:
-        corners: (n, 4, 3) in the camera's frame.
-        two_sided: (n,) bool.
-        lens: fx, fy, cx, cy in pixels.
-        width: Width of the picture in pixels.
-        height: Height of the picture in pixels.
-        near_m: Depth of the near plane, metres.
-
-    Returns:
-        Equations (n, 5, 3), value = row[0] u + row[1] v + row[2], rows 0 to 3 for the edges and row 4 for the inverse
-        depth; and boxes (n, 4) as left, top, right, bottom in pixels, right < left for hidden faces.
+    `corners`: (n, 4, 3) in the camera's frame. `two_sided`: (n,) bool. `lens`: fx, fy, cx, cy in pixels. `width`: width
+    of the picture in pixels. `height`: height of the picture in pixels. `near_m`: depth of the near plane, metres.
+    Returns equations (n, 5, 3), value = row[0] u + row[1] v + row[2], rows 0 to 3 for the edges and row 4 for the
+    inverse depth; and boxes (n, 4) as left, top, right, bottom in pixels, right < left for hidden faces.
     """
     n = len(corners)
     out = np.zeros((n, 5, 3))
@@ -165,15 +154,10 @@ def face_planes(corners, two_sided, lens, width, height, near_m):  # type: ignor
 def rasterise(planes, boxes, colours, opacity, lines, ground, most, top, samples, picture):  # type: ignore[no-untyped-def]
     """Draw rows of a picture in place.
 
-    Args:
-        planes: Equations (n, 5, 3) from `face_planes`.
-        boxes: (n, 4) from `face_planes`.
-        colours: (n, 3), shaded, 0 to 255.
-        opacity: (n,), 0 to 1.
-        lines: Half the width of edge lines, their strength, and the face sizes between which they fade in, pixels.
-        ground: Background colour (3,).
-        samples: Points per pixel along each axis.
-        picture: Output (rows, width, 3) uint8.
+    `planes`: equations (n, 5, 3) from `face_planes`. `boxes`: (n, 4) from `face_planes`. `colours`: (n, 3), shaded, 0
+    to 255. `opacity`: (n,), 0 to 1. `lines`: half the width of edge lines, their strength, and the face sizes between
+    which they fade in, pixels. `ground`: background colour (3,). `samples`: points per pixel along each axis.
+    `picture`: output (rows, width, 3) uint8.
     """
     rows, width = picture.shape[0] * samples, picture.shape[1] * samples
     inverse = np.zeros((rows, width))

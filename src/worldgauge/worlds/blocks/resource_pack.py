@@ -40,12 +40,7 @@ _SIDES = ("_side", "_front", "", "_still", "_side0", "_bottom")
 
 @dataclass(frozen=True, eq=False)
 class ResourcePack:
-    """Mean colours by picture.
-
-    Attributes:
-        means: Mean colour by name of the picture.
-        palette: Identifier for results, in addition to the renderer's name and version.
-    """
+    """Mean colours by picture. `palette` identifies them in results, beside the renderer's name and version."""
 
     means: Mapping[str, RGB]
     palette: str

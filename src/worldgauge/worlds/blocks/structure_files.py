@@ -26,7 +26,7 @@ from worldgauge.worlds.blocks import table
 from worldgauge.worlds.blocks.blueprint import AIR_NAMES, Blueprint, Cells, base_name, first_seen, material, states_of
 from worldgauge.worlds.blocks.nbt import (
     Fields,
-    Limits,
+    NbtLimits,
     check_numbers,
     fields_of_file,
     material_of,
@@ -43,25 +43,14 @@ from worldgauge.worlds.minecraft.versions import DATA_VERSION, FIRST_NAMES, NAME
 
 
 class Final(NamedTuple):
-    """The final block of a jigsaw.
-
-    Attributes:
-        cell: Cell (x, y, z) in the box.
-        material: Text of the material.
-    """
+    """The final block of a jigsaw: its cell (x, y, z) in the box, and the text of its material."""
 
     cell: tuple[int, int, int]
     material: str
 
 
 class Build(NamedTuple):
-    """What a reader of one format returns.
-
-    Attributes:
-        blueprint: The build.
-        facts: Facts in the file.
-        warnings: What was left out or guessed.
-    """
+    """What a reader of one format returns. `warnings`: what was left out or guessed."""
 
     blueprint: Blueprint
     facts: dict[str, Any]
@@ -82,7 +71,7 @@ def final_of(fields: Fields) -> str | None:
         raise fields.error("final_state", f"{error}; export the file again") from None
 
 
-def check_box(size: Sequence[int], fields: Fields, key: str, limits: Limits) -> None:
+def check_box(size: Sequence[int], fields: Fields, key: str, limits: NbtLimits) -> None:
     """Check a box of blocks."""
     width, height, depth = size
     if min(size) < 1:
@@ -183,12 +172,11 @@ def packed(name: str, content: Callable[[Any], dict[str, Any]]) -> bytes:
 
 # Schematics of Litematica (`.litematic`): several regions, each with a palette and bit-packed numbers.
 
-
 _MOST_OFFSET = 1 << 26
 LEAST_BITS = 2
 
 
-def read_litematic(root: Fields, limits: Limits) -> Build:
+def read_litematic(root: Fields, limits: NbtLimits) -> Build:
     """The build of all regions, in the smallest box around them."""
     every = root.compound("Regions")
     if not every.tags:
@@ -240,7 +228,7 @@ class _Region(NamedTuple):
     size: tuple[int, int, int]
 
 
-def _region(fields: Fields, limits: Limits) -> _Region:
+def _region(fields: Fields, limits: NbtLimits) -> _Region:
     at, size = (fields.corner(key, _MOST_OFFSET) for key in ("Position", "Size"))
     sides = (abs(size[0]), abs(size[1]), abs(size[2]))
     check_box(sides, fields, "Size", limits)
@@ -269,12 +257,11 @@ def _cells(region: _Region) -> tuple[Cells, list[str], tuple[str, ...]]:
 
 # Structure files of the game itself (`.nbt`): what a structure block saves.
 
-
 KEYS = frozenset({"size", "blocks"})
 """Fields of the root that only this format has."""
 
 
-def read_nbt(root: Fields, limits: Limits) -> Build:
+def read_nbt(root: Fields, limits: NbtLimits) -> Build:
     """The build of a structure file: size, palette, and blocks with state and position. Missing cells are air.
 
     Of several palettes, which the game chooses from at random, the first is used.
@@ -349,7 +336,6 @@ def _entry(tags: Any, name: str, states: dict[str, str]) -> Any:
 
 # Sponge schematics (`.schem`), versions 2 and 3: what WorldEdit and its kin save.
 
-
 WRAP = "Schematic"
 """Field of the root that version 3 puts all others into."""
 MOST_PALETTE = 1 << 16
@@ -359,7 +345,7 @@ SLAB = 1 << 20
 """Cells that are packed at a time: the arrays in between are ten times the result."""
 
 
-def read_schem(root: Fields, limits: Limits) -> Build:
+def read_schem(root: Fields, limits: NbtLimits) -> Build:
     """Read a schematic, wrapped or not. Its cells run along x, then z, then y."""
     body = root.compound(WRAP) if WRAP in root else root
     version = body.whole("Version", 0, 2**31 - 1)
@@ -473,21 +459,18 @@ def _packed(numbers: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 # Saved worlds (`.mca`, game version 1.16 and later): a marked box of blocks, without the game.
 
-
 MOST_COORDINATE = 30_000_000
 
 
 def read_region_box(
-    source: Path, start: Sequence[int], end: Sequence[int], *, limits: Limits | None = None
+    source: Path, start: Sequence[int], end: Sequence[int], *, limits: NbtLimits | None = None
 ) -> Blueprint:
     """Read the blocks of a box of a saved world, in the names of 1.20.4, with jigsaws as what they become.
 
-    Cells above, below and in sections that the world does not keep are air.
-
-    Args:
-        start: Corner (x, y, z) of smallest world coordinates.
+    Cells above, below and in sections that the world does not keep are air. `start`: corner (x, y, z) of smallest world
+    coordinates.
     """
-    limits = limits or Limits()
+    limits = limits or NbtLimits()
     low, high = _corner(start, "start"), _corner(end, "end")
     sides = [b - a + 1 for a, b in zip(low, high, strict=True)]
     if min(sides) < 1:
@@ -540,9 +523,9 @@ def _take(chunk: Fields, at: tuple[int, int], box: _Box) -> None:
             box.finals.append(Final((x, y, z), current_material(final, version)))
 
 
-__all__ = ["SUFFIXES", "Limits", "Structure", "read_region_box", "read_structure", "write_nbt", "write_schem"]
+__all__ = ["SUFFIXES", "NbtLimits", "Structure", "read_region_box", "read_structure", "write_nbt", "write_schem"]
 
-Format = Literal["nbt", "schem", "litematic", "mca"]
+Format = Literal["nbt", "schem", "litematic", "mca", "server"]
 SUFFIXES = (".nbt", ".schem", ".litematic")
 """Of the files that `read_structure` is made for."""
 
@@ -551,12 +534,8 @@ SUFFIXES = (".nbt", ".schem", ".litematic")
 class Structure:
     """Content of a structure file.
 
-    Attributes:
-        name: Name of the file without suffix.
-        blueprint: The build.
-        format: Format of the file; "mca" for a box of a world.
-        facts: Facts in the file, such as DataVersion, Name and Author. The texts come from a stranger.
-        warnings: What was left out or guessed.
+    `name`: name of the file without suffix. `format`: "mca" for a box of a world. `facts`: metadata in the file, such
+    as DataVersion, Name and Author; the texts come from a stranger. `warnings`: what was left out or guessed.
     """
 
     name: str
@@ -566,13 +545,13 @@ class Structure:
     warnings: tuple[str, ...] = ()
 
 
-def read_structure(path: Path, *, limits: Limits | None = None) -> Structure:
+def read_structure(path: Path, *, limits: NbtLimits | None = None) -> Structure:
     """Read a structure file of the game, a Sponge schematic (2 or 3) or one of Litematica.
 
     The content decides the format. Names and states of other versions of the game become those of 1.20.4. Jigsaws
     become their final block, all kinds of air become air, and the box is that of the file.
     """
-    limits = limits or Limits()
+    limits = limits or NbtLimits()
     if path.suffix == ".mca":
         raise DataError(f"{path}: is a part of a world; take a marked box of it with read_region_box")
     root = fields_of_file(path, limits)

@@ -54,13 +54,9 @@ def picture(
     pack: ResourcePack | None = None,
     mesh: Mesh | None = None,
 ) -> Image:
-    """The whole build in a square picture, framed by the sphere around its box.
+    """The whole build in a square picture (size_px, size_px, 3), framed by the sphere around its box.
 
-    Args:
-        elevation_deg: Elevation of the camera, -90 to 90.
-
-    Returns:
-        (size_px, size_px, 3) uint8.
+    `elevation_deg`: elevation of the camera, -90 to 90.
     """
     camera = Camera.from_vertical_fov(size_px, size_px, AROUND_FOV_DEG)
     return render(mesh or mesh_of(blueprint, pack), pose_around(blueprint, azimuth_deg, elevation_deg), camera)
@@ -127,16 +123,10 @@ def standard_poses(blueprint: Blueprint, *, top: bool = False) -> dict[str, tupl
 
 
 def pose_around(blueprint: Blueprint, azimuth_deg: float, elevation_deg: float) -> FloatArray:
-    """Pose of a camera that looks at the centre of the build, so that the sphere around its box fills the picture.
+    """Camera-to-world pose (4, 4) that looks at the build's centre; the sphere around its box fills the picture.
 
-    From straight above, north is up at azimuth 0. The camera has a field of view of AROUND_FOV_DEG.
-
-    Args:
-        azimuth_deg: As for `picture`.
-        elevation_deg: As for `picture`.
-
-    Returns:
-        Camera-to-world pose, (4, 4).
+    From straight above, north is up at azimuth 0. The camera has a field of view of AROUND_FOV_DEG. `azimuth_deg`,
+    `elevation_deg`: as for `picture`.
     """
     radius = max(float(np.linalg.norm(blueprint.size)) / 2, 0.5)
     distance = radius / math.sin(math.radians(AROUND_FOV_DEG / 2))
@@ -202,7 +192,6 @@ def _centre(blueprint: Blueprint) -> FloatArray:
 
 # Describe one structure file, or save it in another format or as a picture.
 
-
 _CORNER = r"(-?\d{1,8}),(-?\d{1,8}),(-?\d{1,8})"
 _BOX = re.compile(f"{_CORNER}:{_CORNER}")
 MOST_SIDE_NBT = 48
@@ -216,13 +205,16 @@ def look(file: Path, box: str | None = None) -> Structure:
         if file.is_dir():
             raise UsageError(f"{file} is a folder: name a file in it, or for a world a box with --box x,y,z:x,y,z")
         return read_structure(file)
+    return Structure(file.stem, read_region_box(file, *corners_of(box)), "mca", {"box": box}, ())
+
+
+def corners_of(box: str) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Lowest and highest corner of a box that is written as two corners, in blocks."""
     corners = _BOX.fullmatch(box.replace(" ", ""))
     if corners is None:
         raise UsageError(f"--box takes two corners, such as -20,60,4:-12,70,15, not '{box}'")
-    numbers = [int(number) for number in corners.groups()]
-    low = tuple(map(min, numbers[:3], numbers[3:]))
-    high = tuple(map(max, numbers[:3], numbers[3:]))
-    return Structure(file.stem, read_region_box(file, low, high), "mca", {"box": box}, ())
+    (a, b), (c, d), (e, f) = (sorted((int(corners[k]), int(corners[k + 3]))) for k in (1, 2, 3))
+    return (a, c, e), (b, d, f)
 
 
 def facts_of(found: Structure) -> dict[str, Any]:

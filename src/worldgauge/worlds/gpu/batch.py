@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -25,14 +23,10 @@ COPIED_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Views:
-    """What N cameras see: the arrays of `View`, stacked. Of numpy, or of torch on the device that drew them.
+    """What N cameras see: the arrays of `View`, stacked. Of numpy, or of torch on the device that rendered them.
 
-    Attributes:
-        rgb: (N, H, W, 3) uint8.
-        depth: (N, H, W) float32, metres.
-        category: (N, H, W) uint16.
-        instance: (N, H, W) uint16.
-        position: (N, H, W, 3) float32, metres. None unless asked for.
+    `rgb`: (N, H, W, 3) uint8. `depth`: (N, H, W) float32, metres. `category`, `instance`: (N, H, W) uint16. `position`:
+    (N, H, W, 3) float32, metres; None unless it was requested.
     """
 
     rgb: Any
@@ -69,39 +63,11 @@ def warp_for(what: str) -> Any:
     return wp
 
 
-def launch(wp: Any, kernel: Any, dim: tuple[int, ...], inputs: list[Any], device: Any) -> None:
-    """Run a kernel, which is compiled the first time."""
-    try:
-        wp.launch(kernel, dim=dim, inputs=inputs, device=device)
-    except OSError as error:
-        raise _no_cache(wp, error) from error
-
-
-def as_poses(poses: ArrayLike) -> NDArray[np.float64]:
-    """Camera-to-world poses as one array.
-
-    Args:
-        poses: (N, 4, 4), metres.
-
-    Returns:
-        The poses, C-contiguous float64.
-    """
-    found = np.ascontiguousarray(poses, np.float64)
-    if found.ndim != 3 or found.shape[1:] != (4, 4) or not np.isfinite(found).all():
-        raise ShapeError(f"a batch needs finite (N, 4, 4) camera-to-world poses, got shape {found.shape}")
-    return found
-
-
 class DeviceBatch:
-    """A world on a device. Build it once, draw from it often.
+    """A world on a device, as `open_device` takes it. Build it once, render from it often.
 
-    A kind of world says by which kernels it is drawn, one after another, and what they are given besides.
-
-    Args:
-        device: As `open_device` takes it.
-
-    Attributes:
-        scratch: Further arrays (N, H, W) that the kernels need for themselves, in order: their types.
+    A kind of world says by which kernels it is rendered, one after another, and what they get besides. `scratch`: types
+    of further arrays (N, H, W) that the kernels need for themselves, in order.
     """
 
     scratch: tuple[type[np.generic], ...] = ()
@@ -114,26 +80,81 @@ class DeviceBatch:
     def views(
         self, poses: ArrayLike, camera: Camera | Panorama, *, position: bool = False, out: Out = "numpy"
     ) -> Views:
-        """Draw what N cameras see.
+        """Draw what N cameras see, and hand it over on the device (torch) or copied back piece by piece (numpy).
 
-        Args:
-            poses: Camera-to-world poses, (N, 4, 4), metres.
+        If a piece is too much for the memory of the device, pieces are halved, and a warning says so.
+
+        `poses`: camera-to-world poses, (N, 4, 4), metres.
         """
+        poses = np.ascontiguousarray(poses, np.float64)
+        if poses.ndim != 3 or poses.shape[1:] != (4, 4) or not np.isfinite(poses).all():
+            raise ShapeError(f"a batch needs finite (N, 4, 4) camera-to-world poses, got shape {poses.shape}")
+        if out not in get_args(Out):
+            raise UsageError(f"out is '{out}'; one of {', '.join(get_args(Out))}")
+        frame, device = (camera.height, camera.width), self._device
+        layout: _Layout = {"rgb": ((*frame, 3), np.uint8), "depth": (frame, np.float32)}
+        layout |= {"category": (frame, np.uint16), "instance": (frame, np.uint16)}
+        layout |= {"position": ((*frame, 3), np.float32)} if position else {}
+        given, count = self._given(camera), len(poses)
+        if out == "torch":
+            torch = _torch()
+            arrays = self._arrays(count, frame, layout)
+            if arrays is None:
+                raise UsageError(
+                    f"{count} views of {camera.width}x{camera.height} have no room on {device}; ask for fewer"
+                )
+            self._paint(given, poses, arrays, frame)
+            found = {name: self._wp.to_torch(arrays[name], requires_grad=False) for name in layout}
+            for name in ("category", "instance"):
+                found[name] = found[name].view(torch.uint16)
+            return Views(**found)
+        copied = {name: np.empty((count, *shape), dtype) for name, (shape, dtype) in layout.items()}
+        start, size = 0, min(count, COPIED_AT_ONCE)
+        while start < count:
+            size = min(size, count - start)
+            arrays = self._arrays(size, frame, layout)
+            if arrays is None:
+                if size == 1:
+                    raise UsageError(
+                        f"not one view of {camera.width}x{camera.height} has room on {device}; draw on 'cpu'"
+                    )
+                log.warning("%d views at once have no room on %s; now %d", size, device, size // 2)
+                size //= 2
+                continue
+            self._paint(given, poses[start : start + size], arrays, frame)
+            for name, array in copied.items():
+                array[start : start + size] = arrays[name].numpy()
+            start += size
+        return Views(**copied)
+
+    def _arrays(self, count: int, frame: tuple[int, int], layout: _Layout) -> dict[str, Any] | None:
+        """Arrays of `count` views on the device, position without views unless it is wanted; None without room."""
+        wp, device = self._wp, self._device
+        scratch = {f"scratch {n}": (frame, dtype) for n, dtype in enumerate(self.scratch)}
+        try:
+            found = {
+                name: wp.empty((count, *shape), dtype=wp.dtype_from_numpy(dtype), device=device)
+                for name, (shape, dtype) in (layout | scratch).items()
+            }
+            return {"position": wp.empty((0, 0, 0, 3), dtype=wp.float32, device=device), **found}
+        except (RuntimeError, MemoryError):
+            return None
+
+    def _paint(
+        self, given: list[Any], poses: NDArray[np.float64], arrays: dict[str, Any], frame: tuple[int, int]
+    ) -> None:
+        """Run the kernels, which are compiled the first time."""
         from worldgauge.worlds.gpu.kernels_pictures import Pictures
 
-        given = self._given(camera)
-
-        def paint(some: NDArray[np.float64], arrays: dict[str, Any]) -> None:
-            seen = Pictures()
-            for name in ("rgb", "depth", "category", "instance", "position"):
-                setattr(seen, name, arrays[name])
-            more = [arrays[f"scratch {n}"] for n in range(len(self.scratch))]
-            for kernel in self._kernels:
-                dim = len(some), camera.height, camera.width
-                launch(self._wp, kernel, dim, [*given, self._put(some), seen, *more], self._device)
-
-        scratch = {f"scratch {n}": dtype for n, dtype in enumerate(self.scratch)}
-        return draw(paint, as_poses(poses), camera, device=self._device, position=position, out=out, scratch=scratch)
+        seen = Pictures()
+        for name in ("rgb", "depth", "category", "instance", "position"):
+            setattr(seen, name, arrays[name])
+        inputs = [*given, self._put(poses), seen, *(arrays[f"scratch {n}"] for n in range(len(self.scratch)))]
+        for kernel in self._kernels:
+            try:
+                self._wp.launch(kernel, dim=(len(poses), *frame), inputs=inputs, device=self._device)
+            except OSError as error:
+                raise _no_cache(self._wp, error) from error
 
     def _given(self, camera: Camera | Panorama) -> list[Any]:
         """What the kernels take before poses: the world and the camera."""
@@ -143,84 +164,8 @@ class DeviceBatch:
         return self._wp.array(np.ascontiguousarray(array), device=self._device)
 
 
-def draw(
-    paint: Callable[[NDArray[np.float64], dict[str, Any]], None],
-    poses: NDArray[np.float64],
-    camera: Camera | Panorama,
-    *,
-    device: Any,
-    position: bool,
-    out: Out,
-    scratch: Mapping[str, type[np.generic]] = MappingProxyType({}),
-) -> Views:
-    """Draw views, and hand them over as they lie on the device (torch) or copied back piece by piece (numpy).
-
-    Where a piece is too much for the memory of the device, pieces are halved, and a warning says so.
-
-    Args:
-        poses: (N, 4, 4).
-        scratch: Further arrays (N, H, W) that `paint` needs for itself, by name: their types.
-    """
-    if out not in get_args(Out):
-        raise UsageError(f"out is '{out}'; one of {', '.join(get_args(Out))}")
-    wp = warp_for("drawing views in batches")
-    count = len(poses)
-    frame = camera.height, camera.width
-    wanted = _layout(frame, position) | {name: (frame, dtype) for name, dtype in scratch.items()}
-    if out == "torch":
-        torch = _torch()
-        arrays = _arrays(wp, count, wanted, device)
-        if arrays is None:
-            raise UsageError(f"{count} views of {camera.width}x{camera.height} have no room on {device}; ask for fewer")
-        paint(poses, arrays)
-        found = {name: wp.to_torch(arrays[name], requires_grad=False) for name in _layout(frame, position)}
-        for name in ("category", "instance"):
-            found[name] = found[name].view(torch.uint16)
-        return Views(**found)
-    kept: dict[str, NDArray[Any]] = {
-        name: np.empty((count, *shape), dtype) for name, (shape, dtype) in _layout(frame, position).items()
-    }
-    start, size = 0, min(count, COPIED_AT_ONCE)
-    while start < count:
-        size = min(size, count - start)
-        arrays = _arrays(wp, size, wanted, device)
-        if arrays is None:
-            if size == 1:
-                raise UsageError(f"not one view of {camera.width}x{camera.height} has room on {device}; draw on 'cpu'")
-            log.warning("%d views at once have no room on %s; now %d", size, device, size // 2)
-            size //= 2
-            continue
-        paint(poses[start : start + size], arrays)
-        for name, array in kept.items():
-            array[start : start + size] = arrays[name].numpy()
-        start += size
-    return Views(**kept)
-
-
 _Layout = dict[str, tuple[tuple[int, ...], type[np.generic]]]
-
-
-def _layout(frame: tuple[int, int], position: bool) -> _Layout:
-    """Shape of one view (height, width, ...) and type of each array."""
-    found: _Layout = {
-        "rgb": ((*frame, 3), np.uint8),
-        "depth": (frame, np.float32),
-        "category": (frame, np.uint16),
-        "instance": (frame, np.uint16),
-    }
-    return found | ({"position": ((*frame, 3), np.float32)} if position else {})
-
-
-def _arrays(wp: Any, count: int, wanted: _Layout, device: Any) -> dict[str, Any] | None:
-    """Arrays of `count` views on the device, position without views unless it is asked for; None without room."""
-    try:
-        found = {
-            name: wp.empty((count, *shape), dtype=wp.dtype_from_numpy(dtype), device=device)
-            for name, (shape, dtype) in wanted.items()
-        }
-        return {"position": wp.empty((0, 0, 0, 3), dtype=wp.float32, device=device), **found}
-    except (RuntimeError, MemoryError):
-        return None
+"""Shape of one view (height, width, ...) and type of each array."""
 
 
 def _torch() -> Any:

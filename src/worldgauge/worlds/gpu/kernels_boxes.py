@@ -20,8 +20,8 @@ SHINES = wp.constant(18)
 
 
 @wp.struct
-class Cells:
-    """`indoor._paint.Cells`."""
+class DeviceBoxGrid:
+    """`indoor._paint.BoxGrid`."""
 
     boxes: wp.array(dtype=wp.float64, ndim=2)
     group_first: wp.array(dtype=wp.int32)
@@ -41,8 +41,8 @@ class Cells:
 
 
 @wp.struct
-class Looks:
-    """`indoor._paint.Looks`, with the brightness of the six faces."""
+class DeviceBoxLooks:
+    """`indoor._paint.BoxLooks`, with the brightness of the six faces."""
 
     category: wp.array(dtype=wp.uint16)
     instance: wp.array(dtype=wp.uint16)
@@ -59,7 +59,7 @@ class Looks:
 
 
 @wp.struct
-class Lens:
+class BoxLens:
     """A camera: ray s of pixel (u, v) is (right[s, u] * scale[s, v], down[s, v], ahead[s, u] * scale[s, v])."""
 
     right: wp.array(dtype=wp.float64, ndim=2)
@@ -106,7 +106,7 @@ def slab(boxes: wp.array(dtype=wp.float64, ndim=2), n: int, o: wp.vec3d, inverse
 
 
 @wp.func
-def meet(cells: Cells, o: wp.vec3d, d: wp.vec3d, limit: wp.float64):
+def meet(cells: DeviceBoxGrid, o: wp.vec3d, d: wp.vec3d, limit: wp.float64):
     """The first box that a ray meets; see `indoor._paint.meet`."""
     zero, one = wp.float64(0.0), wp.float64(1.0)
     inverse = wp.vec3d(one / d[0], one / d[1], one / d[2])
@@ -191,7 +191,9 @@ def meet(cells: Cells, o: wp.vec3d, d: wp.vec3d, limit: wp.float64):
 
 
 @wp.func
-def painted(cells: Cells, looks: Looks, o: wp.vec3d, d: wp.vec3d, pixel: wp.float64, hit: Hit, side: int):
+def painted(
+    cells: DeviceBoxGrid, looks: DeviceBoxLooks, o: wp.vec3d, d: wp.vec3d, pixel: wp.float64, hit: Hit, side: int
+):
     """Colour (3 numbers from 0 to 255) of the place that a ray has met; see `indoor._paint.paint`."""
     zero, one, half = wp.float64(0.0), wp.float64(1.0), wp.float64(0.5)
     n = hit.box
@@ -217,12 +219,7 @@ def painted(cells: Cells, looks: Looks, o: wp.vec3d, d: wp.vec3d, pixel: wp.floa
     # Between the short and the long side: detail seen at a slant neither smears nor flickers much.
     w = wp.max(wp.min(wu, wv), wp.float64(0.4) * wp.max(wu, wv))
     pattern = int(looks.pattern[n])
-    first = wp.vec3d(
-        wp.float64(looks.colours[n, 0, 0]), wp.float64(looks.colours[n, 0, 1]), wp.float64(looks.colours[n, 0, 2])
-    )
-    second = wp.vec3d(
-        wp.float64(looks.colours[n, 1, 0]), wp.float64(looks.colours[n, 1, 1]), wp.float64(looks.colours[n, 1, 2])
-    )
+    first, second = colour_of(looks, n, 0), colour_of(looks, n, 1)
     size, contrast = wp.float64(looks.details[n, 0]), wp.float64(looks.details[n, 1])
     colour = surface(pattern, u, v, su, sv, w, looks.face_seeds[n, side], size, contrast, first, second)
     shade = looks.shades[side]
@@ -242,13 +239,21 @@ def painted(cells: Cells, looks: Looks, o: wp.vec3d, d: wp.vec3d, pixel: wp.floa
 
 
 @wp.func
+def colour_of(looks: DeviceBoxLooks, n: int, k: int):
+    """Colour `k` of box `n`."""
+    return wp.vec3d(
+        wp.float64(looks.colours[n, k, 0]), wp.float64(looks.colours[n, k, 1]), wp.float64(looks.colours[n, k, 2])
+    )
+
+
+@wp.func
 def level(x: wp.float64):
     """A brightness as a whole number from 0 to 255."""
     return wp.floor(wp.min(wp.max(x, wp.float64(0.0)), wp.float64(255.0)) + wp.float64(0.5))
 
 
 @wp.func
-def ray(lens: Lens, s: int, u: int, v: int, poses: wp.array(dtype=wp.float64, ndim=3), i: int):
+def ray(lens: BoxLens, s: int, u: int, v: int, poses: wp.array(dtype=wp.float64, ndim=3), i: int):
     """Direction of ray `s` of a pixel in the world."""
     rx, ry, rz = lens.right[s, u] * lens.scale[s, v], lens.down[s, v], lens.ahead[s, u] * lens.scale[s, v]
     return wp.vec3d(
@@ -269,18 +274,16 @@ def side_of(hit: Hit, d: wp.vec3d):
 
 @wp.kernel
 def cast(
-    cells: Cells,
-    looks: Looks,
-    lens: Lens,
+    cells: DeviceBoxGrid,
+    looks: DeviceBoxLooks,
+    lens: BoxLens,
     poses: wp.array(dtype=wp.float64, ndim=3),
     seen: Pictures,
     face: wp.array(dtype=wp.int32, ndim=3),
 ):
     """Draw every pixel by its centre.
 
-    Args:
-        poses: Camera-to-world poses (N, 4, 4), metres.
-        face: Box and face that each pixel shows, to fill.
+    `poses`: camera-to-world poses (N, 4, 4), metres. `face`: box and face that each pixel shows, to fill.
     """
     i, v, u = wp.tid()
     o = wp.vec3d(poses[i, 0, 3], poses[i, 1, 3], poses[i, 2, 3])
@@ -313,18 +316,16 @@ def cast(
 
 @wp.kernel
 def smooth(
-    cells: Cells,
-    looks: Looks,
-    lens: Lens,
+    cells: DeviceBoxGrid,
+    looks: DeviceBoxLooks,
+    lens: BoxLens,
     poses: wp.array(dtype=wp.float64, ndim=3),
     seen: Pictures,
     face: wp.array(dtype=wp.int32, ndim=3),
 ):
     """Average the pixels whose neighbour shows another face with two rays beside their centre.
 
-    Args:
-        poses: Camera-to-world poses (N, 4, 4), metres.
-        seen: Arrays that `cast` has filled.
+    `poses`: camera-to-world poses (N, 4, 4), metres. `seen`: arrays that `cast` has filled.
     """
     i, v, u = wp.tid()
     here = face[i, v, u]

@@ -11,7 +11,6 @@ from worldgauge.worlds.gpu.kernels_pictures import Pictures
 
 # Textures of scans in NVIDIA Warp: the arithmetic of `scan.rendering._shade`, on whole numbers, so colours agree.
 
-
 wp.set_module_options({"enable_backward": False, "fuse_fp": False})
 
 SPREAD = wp.constant(wp.uint64(0x00FF00FF00FF00FF))
@@ -142,8 +141,6 @@ def tinted(texel: wp.uint64, tints: wp.array(dtype=wp.float32, ndim=2), k: int, 
     return multiplied(texel, brightness(r), brightness(g), brightness(b))
 
 
-wp.set_module_options({"enable_backward": False, "fuse_fp": False})
-
 INF = wp.constant(wp.float32(float("inf")))
 NAN = wp.constant(wp.float32(float("nan")))
 NEAR_M = wp.constant(wp.float64(0.01))
@@ -169,8 +166,8 @@ class Triangles:
 
 
 @wp.struct
-class Lens:
-    """`_cover.Grid` of a camera, and the size of a pixel at distance 1."""
+class ScanLens:
+    """`_cover.RayGrid` of a camera, and the size of a pixel at distance 1."""
 
     across: wp.array(dtype=wp.float64, ndim=2)
     down: wp.array(dtype=wp.float64, ndim=2)
@@ -205,17 +202,11 @@ def eye_of(poses: wp.array(dtype=wp.float64, ndim=3), i: int):
 @wp.func
 def turn_of(poses: wp.array(dtype=wp.float64, ndim=3), i: int):
     """Rotation of a pose, camera to world."""
-    return wp.mat33d(
-        poses[i, 0, 0],
-        poses[i, 0, 1],
-        poses[i, 0, 2],
-        poses[i, 1, 0],
-        poses[i, 1, 1],
-        poses[i, 1, 2],
-        poses[i, 2, 0],
-        poses[i, 2, 1],
-        poses[i, 2, 2],
-    )
+    found = wp.mat33d()
+    for row in range(3):
+        for column in range(3):
+            found[row, column] = poses[i, row, column]
+    return found
 
 
 @wp.func
@@ -245,7 +236,7 @@ def normals(corners: wp.array(dtype=wp.float32, ndim=2), k: int, eye: wp.vec3d, 
 
 
 @wp.func
-def inside(normal: wp.vec3d, lens: Lens, u: int, v: int):
+def inside(normal: wp.vec3d, lens: ScanLens, u: int, v: int):
     """Product of a plane's normal and the ray of a pixel, in the order of `_cover.cover`."""
     x0, y0 = lens.across[u, 0], lens.down[v, 0]
     found = normal[0] * x0 + (normal[1] * y0 + normal[2])
@@ -302,7 +293,7 @@ def met(triangles: Triangles, textures: Textures, k: int, ray: wp.vec3d, eye: wp
 
 
 @wp.func
-def ray_of(lens: Lens, u: int, v: int):
+def ray_of(lens: ScanLens, u: int, v: int):
     """Ray through the centre of a pixel, in the camera's frame."""
     found = wp.vec3d(lens.across[u, 0], lens.down[v, 0], wp.float64(1.0))
     if lens.fx <= wp.float64(0.0):
@@ -312,7 +303,7 @@ def ray_of(lens: Lens, u: int, v: int):
 
 
 @wp.func
-def shifted(ray: wp.vec3d, lens: Lens, du: wp.float64, dv: wp.float64, width: int, height: int):
+def shifted(ray: wp.vec3d, lens: ScanLens, du: wp.float64, dv: wp.float64, width: int, height: int):
     """The ray that lies (du, dv) pixels beside; on a panorama to second order in the angle."""
     found = wp.vec3d(ray)
     if lens.fx > wp.float64(0.0):
@@ -373,7 +364,7 @@ def colour_at(
 def cast(
     triangles: Triangles,
     textures: Textures,
-    lens: Lens,
+    lens: ScanLens,
     poses: wp.array(dtype=wp.float64, ndim=3),
     seen: Pictures,
     hits: wp.array(dtype=wp.int32, ndim=3),
@@ -381,9 +372,7 @@ def cast(
 ):
     """Draw every pixel by its centre.
 
-    Args:
-        poses: Camera-to-world poses (N, 4, 4), metres.
-        hits: Triangle of each pixel, to fill.
+    `poses`: camera-to-world poses (N, 4, 4), metres. `hits`: triangle of each pixel, to fill.
     """
     i, v, u = wp.tid()
     zero, one = wp.float64(0.0), wp.float64(1.0)
@@ -403,11 +392,8 @@ def cast(
         facing = planes.det > zero or (planes.det < zero and textures.looks[look, 4] != 0)
         if facing and (lens.fx <= zero or planes.farthest >= NEAR_M):
             side = wp.sign(planes.det)
-            e0, e1, e2 = (
-                inside(side * planes.a, lens, u, v),
-                inside(side * planes.b, lens, u, v),
-                inside(side * planes.c, lens, u, v),
-            )
+            e0, e1 = inside(side * planes.a, lens, u, v), inside(side * planes.b, lens, u, v)
+            e2 = inside(side * planes.c, lens, u, v)
             w = ((e0 + e1) + e2) * (one / (side * planes.det))
             if e0 >= zero and e1 >= zero and e2 >= zero and w > zero and (w > best or (w == best and k < hit)):
                 cutoff = textures.looks[look, 5]
@@ -492,7 +478,7 @@ def on_edge(
 def smooth(
     triangles: Triangles,
     textures: Textures,
-    lens: Lens,
+    lens: ScanLens,
     poses: wp.array(dtype=wp.float64, ndim=3),
     seen: Pictures,
     hits: wp.array(dtype=wp.int32, ndim=3),
@@ -500,9 +486,7 @@ def smooth(
 ):
     """Average pixels on edges with two rays beside their centre, which ask the triangles met near them.
 
-    Args:
-        poses: Camera-to-world poses (N, 4, 4), metres.
-        seen: Arrays that `cast` has filled.
+    `poses`: camera-to-world poses (N, 4, 4), metres. `seen`: arrays that `cast` has filled.
     """
     i, v, u = wp.tid()
     if on_edge(triangles, hits, inverses, i, v, u):

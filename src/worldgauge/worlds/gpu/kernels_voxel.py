@@ -22,7 +22,7 @@ PLANT_REACH = wp.constant(wp.float32(0.125**0.5))
 
 
 @wp.struct
-class Cells:
+class DeviceVoxels:
     """A padded world, flat in C order, and its size without the padding."""
 
     states: wp.array(dtype=wp.uint8)
@@ -33,7 +33,7 @@ class Cells:
 
 
 @wp.struct
-class Tables:
+class DeviceMaterials:
     """What `Materials` holds, for cameras above the water, and how high a liquid stands in its cell."""
 
     role: wp.array(dtype=wp.uint8)
@@ -50,7 +50,7 @@ class Tables:
 
 
 @wp.struct
-class Lens:
+class VoxelLens:
     """A camera: a pixel looks along (right[u] * scale[v], down[v], ahead[u] * scale[v] + forward) of its frame."""
 
     right: wp.array(dtype=wp.float64)
@@ -82,12 +82,14 @@ def firm(d: wp.float32):
 
 
 @wp.kernel
-def cast(cells: Cells, tables: Tables, lens: Lens, poses: wp.array(dtype=wp.float64, ndim=3), seen: Pictures):
-    """Paint one pixel of one view.
-
-    Args:
-        poses: Camera-to-world poses (N, 4, 4), metres.
-    """
+def cast(
+    cells: DeviceVoxels,
+    tables: DeviceMaterials,
+    lens: VoxelLens,
+    poses: wp.array(dtype=wp.float64, ndim=3),
+    seen: Pictures,
+):
+    """Paint one pixel of one view. `poses`: camera-to-world poses (N, 4, 4), metres."""
     i, v, u = wp.tid()
     zero, half, one = wp.float32(0.0), wp.float32(0.5), wp.float32(1.0)
 

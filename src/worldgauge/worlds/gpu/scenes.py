@@ -14,7 +14,7 @@ from worldgauge.worlds.indoor._paint import SHADES
 from worldgauge.worlds.indoor.camera import EDGE_OFFSETS, VIEW_M, BoxScene, pixel_of
 from worldgauge.worlds.scan.camera import grid_of, scales_of
 from worldgauge.worlds.scan.camera import pixel_of as scan_pixel_of
-from worldgauge.worlds.scan.clusters import Scene
+from worldgauge.worlds.scan.clusters import ScanScene
 from worldgauge.worlds.voxel.blocks import CATEGORIES, LIQUID_TOP
 from worldgauge.worlds.voxel.camera import VIEW_M as VOXEL_VIEW_M
 from worldgauge.worlds.voxel.camera import Grid, materials, rays_by_axis
@@ -36,7 +36,7 @@ class BoxBatch(DeviceBatch):
 
         self._kernel, self._kernels = kernel, (kernel.cast, kernel.smooth)
         cells, looks = scene.cells, scene.looks
-        self._cells, self._looks = kernel.Cells(), kernel.Looks()
+        self._cells, self._looks = kernel.DeviceBoxGrid(), kernel.DeviceBoxLooks()
         for name in ("boxes", "group_bounds", "items", "outer_items", "tallest"):
             setattr(self._cells, name, self._put(getattr(cells, name)))
         for name in ("group_first", "first", "outer_first"):
@@ -56,7 +56,7 @@ class BoxBatch(DeviceBatch):
 
     def _lens(self, camera: Camera | Panorama) -> Any:
         parts = [_rays_by_axis(camera, *offset) for offset in ((0.0, 0.0), *EDGE_OFFSETS)]
-        lens = self._kernel.Lens()
+        lens = self._kernel.BoxLens()
         for name, arrays in zip(("right", "ahead", "down", "scale"), zip(*parts, strict=True), strict=True):
             setattr(lens, name, self._put(np.stack(arrays)))
         lens.pixel, lens.limit = self._wp.float64(pixel_of(camera)), self._wp.float64(VIEW_M)
@@ -76,7 +76,6 @@ def _rays_by_axis(camera: Camera | Panorama, du: float, dv: float) -> tuple[NDAr
 
 # Scans on a GPU: many views at once, equal to those of `scan.rendering.camera` but for rounding.
 
-
 ROOM_M = 1e-4
 """By how much the boxes of triangles are wider than these: a ray is compared with them in float32."""
 
@@ -90,7 +89,7 @@ class ScanBatch(DeviceBatch):
 
     scratch = (np.int32, np.float64)
 
-    def __init__(self, scene: Scene, device: str) -> None:
+    def __init__(self, scene: ScanScene, device: str) -> None:
         super().__init__(device)
         wp = self._wp
         from worldgauge.worlds.gpu import kernels_scan as kernel
@@ -116,7 +115,7 @@ class ScanBatch(DeviceBatch):
 
     def _lens(self, camera: Camera | Panorama) -> Any:
         grid = grid_of(camera)
-        lens = self._kernel.Lens()
+        lens = self._kernel.ScanLens()
         lens.across, lens.down = self._put(grid.across), self._put(grid.down)
         lens.fx, lens.fy = (self._wp.float64(focal) for focal in grid.lens[:2])
         lens.pixel = self._wp.float64(scan_pixel_of(camera))
@@ -140,11 +139,11 @@ class VoxelBatch(DeviceBatch):
 
         self._kernel, self._kernels = kernel, (kernel.cast,)
         table = materials(submerged=False)
-        self._cells = kernel.Cells()
+        self._cells = kernel.DeviceVoxels()
         self._cells.states = self._put(grid.scene.states)
         self._cells.instances = self._put(grid.scene.instances)
         self._cells.nx, self._cells.ny, self._cells.nz = (int(n) for n in grid.scene.size)
-        self._tables = kernel.Tables()
+        self._tables = kernel.DeviceMaterials()
         for name in ("role", "category", "boxes", "texels", "sky"):
             setattr(self._tables, name, self._put(getattr(table, name)))
         for name in ("cutout", "fused", "joins"):
@@ -158,7 +157,7 @@ class VoxelBatch(DeviceBatch):
 
     def _lens(self, camera: Camera | Panorama) -> Any:
         parts = rays_by_axis(camera)
-        lens = self._kernel.Lens()
+        lens = self._kernel.VoxelLens()
         lens.right, lens.ahead, lens.down = (self._put(one) for one in (parts.right, parts.ahead, parts.down))
         lens.scale = self._put(parts.scale.astype(np.float32))
         lens.forward = self._wp.float64(parts.forward)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+from worldgauge.core.english import some
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
+from worldgauge.worlds.captions import seen, sentence
 from worldgauge.worlds.gpu.batch import Batched
-from worldgauge.worlds.indoor.textured_rooms import Room as TestRoom
+from worldgauge.worlds.indoor.textured_rooms import TexturedRoom
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from worldgauge.worlds.indoor.camera import BoxScene
     from worldgauge.worlds.indoor.homes import HomeObject, HomePlan
 
-__all__ = ["Home", "TestRoom"]
+__all__ = ["Home", "TexturedRoom"]
+
+
+_PLAIN = frozenset({"door", "mirror", "window"})
 
 
 @worlds.register("indoor", walkable=True, example={"seed": 1})
@@ -49,8 +53,29 @@ class Home(Batched):
 
     @classmethod
     def describe(cls, seed: int) -> str:
-        """Describe the home of a seed in a sentence: its rooms."""
-        return _described(seed)
+        """Describe the home of a seed in a sentence; its rooms are not in view all at once."""
+        return "A bright room in a furnished home."
+
+    def caption(self, view: View, pose: FloatArray) -> str:
+        """Describe a view in a sentence: the room, as far as its things show it, and the largest of them."""
+        nouns = seen(view, self._noun_of)
+        if not nouns:
+            return "A bright, empty room in a furnished home."
+        room = seen(view, self._room_of)[0][0]
+        # A door tells little; it is named only where nothing else is in view.
+        plain = [pair for pair in nouns if pair[0][0] == room and pair[0][2] != "door"] or nouns[:1]
+        return sentence(f"a bright {room}", [some(noun, count, colour) for (_, colour, noun), count in plain])
+
+    def _room_of(self, number: int) -> str | None:
+        """Kind of the room of an object."""
+        return self.plan.objects[number - 1].room if number <= len(self.plan.objects) else None
+
+    def _noun_of(self, number: int) -> tuple[str, str, str] | None:
+        """Room, colour and name of an object; no colour where it tells nothing."""
+        if number > len(self.plan.objects):
+            return None
+        thing = self.plan.objects[number - 1]
+        return thing.room, "" if thing.colour == "many colours" or thing.name in _PLAIN else thing.colour, thing.name
 
     @property
     def facts(self) -> WorldFacts:
@@ -161,10 +186,3 @@ class Home(Batched):
 
         lower = self.plan.boxes.kept(self.plan.boxes.bounds[:, 2] < HEIGHT_M - 0.2)
         return BoxScene.of(lower, None, light_of(self.plan.occupied))
-
-
-@lru_cache(maxsize=256)
-def _described(seed: int) -> str:
-    kinds = Counter(room.kind for room in Home(seed).plan.rooms)
-    rooms = [f"a {kind}" if count == 1 else f"{count} {kind}s" for kind, count in kinds.items()]
-    return f"The inside of a furnished home with {', '.join(rooms[:-1])} and {rooms[-1]}, in first person."

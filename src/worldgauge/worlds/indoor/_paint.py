@@ -25,12 +25,11 @@ LIGHT_M = 0.05
 """Side of the cells of a light map."""
 
 
-class Looks(NamedTuple):
+class BoxLooks(NamedTuple):
     """What the kernel needs to know of boxes: the arrays of `Boxes`, the air, and the light on the floor.
 
-    Attributes:
-        air: z of floor and ceiling, metres.
-        light: (X, Y) float32 brightness at LIGHT_M from `light_origin`; one cell means the same everywhere.
+    `air`: z of floor and ceiling, metres. `light`: (X, Y) float32 brightness at LIGHT_M from `light_origin`; one cell
+    means the same everywhere.
     """
 
     bounds: NDArray[np.float64]
@@ -45,21 +44,17 @@ class Looks(NamedTuple):
     light_origin: NDArray[np.float64]
 
 
+Looks = BoxLooks  # kernels that an earlier version compiled and cached look it up by its old name
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def paint(looks, origin, rotation, rays, pixel, depth, box, face, rgb, category, instance):  # type: ignore[no-untyped-def]
     """Paint what rays have met; see `meet`.
 
-    Args:
-        origin: (3,) metres.
-        rotation: (3, 3), camera to world.
-        rays: Directions (N, 3) in the camera's frame.
-        pixel: Size of a pixel at depth 1.
-        depth: (N,) float64, ray parameters of the hits.
-        box: (N,) int32, boxes that were met, -1 for none.
-        face: (N,) uint8, their faces.
-        rgb: Output (N, 3) uint8.
-        category: Output (N,) uint16.
-        instance: Output (N,) uint16.
+    `origin`: (3,) metres. `rotation`: (3, 3), camera to world. `rays`: directions (N, 3) in the camera's frame.
+    `pixel`: size of a pixel at depth 1. `depth`: (N,) float64, ray parameters of the hits. `box`: (N,) int32, boxes
+    that were met, -1 for none. `face`: (N,) uint8, their faces. `rgb`: output (N, 3) uint8. `category`, `instance`:
+    output (N,) uint16.
     """
     bounds, categories, instances, pattern, colours, details, face_seeds, air, light, light_origin = looks
     for k in range(len(rays)):
@@ -440,22 +435,13 @@ def _bilinear(values, x, y):  # type: ignore[no-untyped-def]
 # lists of their own: a ray meets them only where it leaves the air, so they need not be tried in every cell.
 
 
-class Cells(NamedTuple):
-    """Boxes and the grid over them.
+class BoxGrid(NamedTuple):
+    """Boxes and the grid over them, in metres.
 
-    Attributes:
-        boxes: (n, 6), x0 y0 z0 x1 y1 z1 in metres.
-        group_first: Group g is boxes[group_first[g]:group_first[g + 1]].
-        group_bounds: (g, 6) bounds of the groups, metres.
-        first: Groups of cell c are items[first[c]:first[c + 1]].
-        items: See `first`.
-        outer_first: The same for groups outside the air.
-        outer_items: See `outer_first`.
-        tallest: Highest top among the groups of a cell, metres.
-        origin: Lower corner of the grid, metres.
-        cell_m: Side of a cell, metres.
-        shape: Cells along x and y; cell (i, j) is i * shape[1] + j.
-        air: z of floor and ceiling, metres.
+    `boxes`: (n, 6), x0 y0 z0 x1 y1 z1. Group g is boxes[group_first[g]:group_first[g + 1]], in `group_bounds` (g, 6).
+    Groups of cell c are items[first[c]:first[c + 1]]; `outer_first` and `outer_items` are the same for groups outside
+    the air. `tallest`: highest top among the groups of a cell. `origin`: lower corner of the grid. `cell_m`: side of a
+    cell. `shape`: cells along x and y; cell (i, j) is i * shape[1] + j. `air`: z of floor and ceiling.
     """
 
     boxes: NDArray[np.float64]
@@ -470,6 +456,9 @@ class Cells(NamedTuple):
     cell_m: float
     shape: NDArray[np.int64]
     air: NDArray[np.float64]
+
+
+Cells = BoxGrid  # kernels that an earlier version compiled and cached look it up by its old name
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -495,13 +484,9 @@ def meet(cells, origin, rotation, rays, limit, depth, box, face):  # type: ignor
     Of two boxes met at the same place the one with the lower index counts; a box that a ray starts inside of is not
     met.
 
-    Args:
-        origin: (3,) metres.
-        rotation: (3, 3), camera to world.
-        rays: Directions (N, 3) in the camera's frame.
-        depth: Output (N,) float64: ray parameter of the hit, infinite for none.
-        box: Output (N,) int32: index of the box, -1 for none.
-        face: Output (N,) uint8: 0 to 5 by outward normal +x -x +y -y +z -z.
+    `origin`: (3,) metres. `rotation`: (3, 3), camera to world. `rays`: directions (N, 3) in the camera's frame.
+    `depth`: output (N,) float64: ray parameter of the hit, infinite for none. `box`: output (N,) int32: index of the
+    box, -1 for none. `face`: output (N,) uint8: 0 to 5 by outward normal +x -x +y -y +z -z.
     """
     boxes, group_first, group_bounds, first, items, outer_first, outer_items, tallest, corner, cell_m, shape, air = (
         cells

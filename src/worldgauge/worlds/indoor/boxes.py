@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -24,14 +26,9 @@ PATTERNS = (
 
 
 class Paint(NamedTuple):
-    """The look of a surface.
+    """The look of a surface: one of PATTERNS in two colours, RGB, 0 to 255.
 
-    Attributes:
-        pattern: One of PATTERNS.
-        colour: RGB, 0 to 255.
-        second: Second colour of the pattern.
-        size_m: Size of its tiles, planks and the like, metres.
-        contrast: Contrast of its details; 1 as designed.
+    `size_m`: size of its tiles, planks and the like, metres. `contrast`: contrast of its details; 1 as designed.
     """
 
     pattern: str
@@ -55,14 +52,9 @@ class Box(NamedTuple):
 class Boxes:
     """Many boxes as arrays of N rows.
 
-    Attributes:
-        bounds: (N, 6) float64 metres, x0 y0 z0 x1 y1 z1.
-        category: (N,) uint16.
-        instance: (N,) uint16.
-        pattern: (N,) uint8, indices of PATTERNS.
-        colours: (N, 2, 3) float32.
-        details: (N, 2) float32, size in metres and contrast.
-        face_seeds: (N, 6) uint64, one per face (+x -x +y -y +z -z): faces with equal seeds look alike.
+    `bounds`: (N, 6) float64 metres, x0 y0 z0 x1 y1 z1. `category`, `instance`: (N,) uint16. `pattern`: (N,) uint8,
+    indices of PATTERNS. `colours`: (N, 2, 3) float32. `details`: (N, 2) float32, size in metres and contrast.
+    `face_seeds`: (N, 6) uint64, one per face (+x -x +y -y +z -z): faces with equal seeds look alike.
     """
 
     bounds: FloatArray
@@ -99,11 +91,7 @@ class Boxes:
         return replace(self, **{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
     def moved(self, row: int, offset: Point) -> Boxes:
-        """Shift one box, with its texture.
-
-        Args:
-            offset: x, y, z in metres.
-        """
+        """Shift one box, with its texture. `offset`: x, y, z in metres."""
         bounds = self.bounds.copy()
         bounds[row] += np.tile(np.asarray(offset, np.float64), 2)
         return replace(self, bounds=bounds)
@@ -121,36 +109,15 @@ class Boxes:
 # Named colours, and the materials of floors, walls and furniture.
 
 
-CLOTHS: dict[str, Colour] = {
-    "red": (172, 58, 50),
-    "orange": (206, 118, 52),
-    "yellow": (212, 178, 74),
-    "green": (86, 128, 82),
-    "teal": (56, 124, 126),
-    "blue": (64, 92, 148),
-    "purple": (116, 80, 134),
-    "pink": (206, 140, 148),
-    "grey": (134, 136, 140),
-    "beige": (196, 178, 150),
-    "white": (222, 218, 210),
-}
+def _named_colours(what: str) -> dict[str, Colour]:
+    table = json.loads((files(__package__) / "colours.json").read_text("utf-8"))
+    return {name: (red, green, blue) for name, (red, green, blue) in table[what].items()}
+
+
+CLOTHS = _named_colours("cloths")
 """Colours of fabric; the keys are words for questions about colour."""
 
-WOODS: dict[str, Colour] = {
-    "light wood": (206, 174, 128),
-    "brown": (142, 100, 64),
-    "dark brown": (92, 62, 44),
-    "white": (220, 216, 208),
-    "grey": (150, 146, 140),
-}
-LACQUERS: dict[str, Colour] = {
-    "white": (226, 224, 218),
-    "blue": (92, 116, 146),
-    "green": (122, 144, 116),
-    "red": (160, 70, 62),
-    "light wood": (204, 172, 128),
-    "grey": (128, 132, 134),
-}
+WOODS, LACQUERS = _named_colours("woods"), _named_colours("lacquers")
 STEEL: Colour = (176, 180, 184)
 CHROME: Colour = (196, 202, 208)
 CERAMIC: Colour = (236, 236, 232)
@@ -174,34 +141,19 @@ CEILING = Paint("plaster", (238, 236, 230))
 
 
 def pick(rng: np.random.Generator, colours: dict[str, Colour]) -> tuple[str, Colour]:
-    """Draw a colour and vary it a little.
-
-    Args:
-        colours: RGB, 0 to 255, by name.
-
-    Returns:
-        Name and RGB.
-    """
+    """Draw a colour and vary it a little. `colours`: RGB, 0 to 255, by name. Returns name and RGB."""
     name = list(colours)[int(rng.integers(len(colours)))]
     return name, varied(rng, colours[name], 9)
 
 
 def varied(rng: np.random.Generator, colour: Colour, by: int) -> Colour:
-    """Vary each channel of a colour.
-
-    Args:
-        colour: RGB, 0 to 255.
-    """
+    """Vary each channel of a colour. `colour`: RGB, 0 to 255."""
     r, g, b = (int(np.clip(c + rng.integers(-by, by + 1), 0, 255)) for c in colour)
     return r, g, b
 
 
 def shaded(colour: Colour, factor: float) -> Colour:
-    """Make a colour darker or lighter.
-
-    Args:
-        colour: RGB, 0 to 255.
-    """
+    """Make a colour darker or lighter. `colour`: RGB, 0 to 255."""
     r, g, b = (int(np.clip(c * factor, 0, 255)) for c in colour)
     return r, g, b
 

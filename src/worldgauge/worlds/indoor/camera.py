@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, camera_pose
 from worldgauge.worlds import View
 from worldgauge.worlds.indoor import _paint
-from worldgauge.worlds.indoor._paint import Cells, Looks
+from worldgauge.worlds.indoor._paint import BoxGrid, BoxLooks
 from worldgauge.worlds.indoor.boxes import Boxes
 
 VIEW_M = 100.0
@@ -34,8 +34,8 @@ class BoxScene:
     """Boxes laid out for the kernels; build it once a world, share it between threads."""
 
     boxes: Boxes
-    cells: Cells
-    looks: Looks
+    cells: BoxGrid
+    looks: BoxLooks
 
     @classmethod
     def of(
@@ -43,9 +43,8 @@ class BoxScene:
     ) -> BoxScene:
         """Prepare boxes for rendering.
 
-        Args:
-            air: z of floor and ceiling in metres where all rooms have the same; makes rendering faster.
-            light: Brightness of floors (X, Y) at 5 cm from the lower corner of all boxes; 1 everywhere if left out.
+        `air`: z of floor and ceiling in metres where all rooms have the same; makes rendering faster. `light`:
+        brightness of floors (X, Y) at 5 cm from the lower corner of all boxes; 1 everywhere if left out.
         """
         return cls(boxes, _cells(boxes, air), _looks(boxes, air, light))
 
@@ -55,9 +54,7 @@ def render(scene: BoxScene, pose: ArrayLike, camera: Camera | Panorama, *, posit
 
     Where nothing is met the colour is black, depth infinite, category and instance 0.
 
-    Args:
-        pose: Camera-to-world pose (4, 4).
-        position: Also the world position of every pixel, metres.
+    `pose`: camera-to-world pose (4, 4). `position`: also the world position of every pixel, metres.
     """
     pose = camera_pose(pose)
     shape = camera.height, camera.width
@@ -146,9 +143,9 @@ def _edges(keys: NDArray[np.int32]) -> NDArray[np.int64]:
     return found
 
 
-def _looks(boxes: Boxes, air: tuple[float, float] | None, light: NDArray[np.float32] | None) -> Looks:
+def _looks(boxes: Boxes, air: tuple[float, float] | None, light: NDArray[np.float32] | None) -> BoxLooks:
     low = boxes.bounds[:, :2].min(0)
-    return Looks(
+    return BoxLooks(
         boxes.bounds,
         boxes.category,
         boxes.instance,
@@ -162,7 +159,7 @@ def _looks(boxes: Boxes, air: tuple[float, float] | None, light: NDArray[np.floa
     )
 
 
-def _cells(boxes: Boxes, air: tuple[float, float] | None) -> Cells:
+def _cells(boxes: Boxes, air: tuple[float, float] | None) -> BoxGrid:
     # One after the other, the boxes of an object are a group; those of the building stand alone.
     starts = np.ones(len(boxes), np.bool_)
     starts[1:] = (boxes.instance[1:] != boxes.instance[:-1]) | (boxes.instance[1:] == 0)
@@ -189,7 +186,7 @@ def _cells(boxes: Boxes, air: tuple[float, float] | None) -> Cells:
     group_first = np.append(first, len(boxes)).astype(np.int64)
     (held, items), (outer_held, outer_items) = (_packed(some) for some in lists)
     height = np.array([z0, z1])
-    return Cells(
+    return BoxGrid(
         *(boxes.bounds, group_first, bounds, held, items, outer_held, outer_items, tallest),
         *(origin, CELL_M, shape, height),
     )

@@ -17,22 +17,30 @@ from worldgauge.worlds.indoor.boxes import (
     shaded,
     varied,
 )
-from worldgauge.worlds.indoor.furniture import RUG_M, Piece, books, cloth, drawn_state, screen, table_lamp, wooden
+from worldgauge.worlds.indoor.furniture import (
+    RUG_M,
+    Furnishing,
+    books,
+    cloth,
+    drawn_state,
+    screen,
+    table_lamp,
+    wooden,
+)
 
 _CHROME, _CERAMIC, _DARK = Paint("metal", CHROME), Paint("plain", CERAMIC, contrast=0.7), Paint("metal", DARK)
 
 
-def kitchen_run(rng: np.random.Generator, width: float) -> Piece:
+def kitchen_run(rng: np.random.Generator, width: float) -> Furnishing:
     """Make a row of counters with sink, oven with hob and dishwasher, and wall cabinets above.
 
-    Args:
-        width: Metres, at least 2.4.
+    `width`: metres, at least 2.4.
     """
     name, colour = pick(rng, LACQUERS)
     front = Paint("wood" if name == "light wood" else "plain", colour)
     top_colour = varied(rng, ((90, 88, 86), (190, 184, 176), (128, 96, 70))[int(rng.integers(3))], 8)
     top = Paint("stone", top_colour, shaded(top_colour, 0.6))
-    piece = Piece.of("counter", "kitchen counter", name, (width, 0.64, 2.1), 0.7)
+    piece = Furnishing.of("counter", "kitchen counter", name, (width, 0.64, 2.1), 0.7)
     order = list(rng.permutation(3))
     units = [("oven", 0.6), ("sink", 0.8), ("dishwasher", 0.6)]
     slots = [(n, units[n][1]) for n in order]
@@ -59,7 +67,7 @@ def _lit(paint: Paint) -> Paint:
     return paint._replace(colour=shaded(paint.colour, 1.06))
 
 
-def _base(piece: Piece, x: float, width: float, front: Paint, top: Paint) -> None:
+def _base(piece: Furnishing, x: float, width: float, front: Paint, top: Paint) -> None:
     """Plain counter from x to x + width: plinth, doors, worktop."""
     if width < 0.02:
         return
@@ -75,7 +83,7 @@ def _base(piece: Piece, x: float, width: float, front: Paint, top: Paint) -> Non
     piece.add((x, 0.0, 0.87), (x + width, 0.62, 0.91), top)
 
 
-def _oven(piece: Piece, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
+def _oven(piece: Furnishing, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
     state = drawn_state(rng, "oven", 0.4)
     of = piece.thing("appliances", "oven", "grey", state)
     piece.add((x, 0.0, 0.0), (x + w, 0.54, 0.10), _DARK, of)
@@ -92,7 +100,7 @@ def _oven(piece: Piece, rng: np.random.Generator, x: float, w: float, front: Pai
             piece.add((x + dx, y, 0.91), (x + dx + 0.20, y + 0.20, 0.925), _DARK, of)
 
 
-def _sink(piece: Piece, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
+def _sink(piece: Furnishing, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
     of = piece.thing("sink", "kitchen sink", "grey")
     piece.add((x, 0.0, 0.0), (x + w, 0.54, 0.10), _DARK)
     piece.add((x, 0.0, 0.10), (x + w, 0.58, 0.74), front)
@@ -103,7 +111,7 @@ def _sink(piece: Piece, rng: np.random.Generator, x: float, w: float, front: Pai
     _tap(piece, x + w / 2, 0.03, 0.915, of)
 
 
-def _dishwasher(piece: Piece, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
+def _dishwasher(piece: Furnishing, rng: np.random.Generator, x: float, w: float, front: Paint, top: Paint) -> None:
     of = piece.thing("appliances", "dishwasher", "white")
     piece.add((x, 0.0, 0.0), (x + w, 0.54, 0.10), _DARK, of)
     piece.add((x, 0.0, 0.10), (x + w, 0.59, 0.87), Paint("plain", (224, 224, 222)), of)
@@ -113,7 +121,12 @@ def _dishwasher(piece: Piece, rng: np.random.Generator, x: float, w: float, fron
 
 
 def _basin(
-    piece: Piece, low: tuple[float, float, float], high: tuple[float, float, float], rim: float, paint: Paint, of: int
+    piece: Furnishing,
+    low: tuple[float, float, float],
+    high: tuple[float, float, float],
+    rim: float,
+    paint: Paint,
+    of: int,
 ) -> None:
     """An open trough: a bottom and four sides."""
     (x0, y0, z0), (x1, y1, z1) = low, high
@@ -124,16 +137,16 @@ def _basin(
     piece.add((x0 + rim, y1 - rim, z0 + 0.04), (x1 - rim, y1, z1), paint, of)
 
 
-def _tap(piece: Piece, x: float, y: float, z: float, of: int) -> None:
+def _tap(piece: Furnishing, x: float, y: float, z: float, of: int) -> None:
     piece.add((x - 0.015, y, z), (x + 0.015, y + 0.03, z + 0.22), _CHROME, of)
     piece.add((x - 0.015, y + 0.03, z + 0.19), (x + 0.015, y + 0.18, z + 0.22), _CHROME, of)
 
 
-def fridge(rng: np.random.Generator) -> Piece:
+def fridge(rng: np.random.Generator) -> Furnishing:
     """A tall fridge."""
     name, colour = [("white", (228, 228, 226)), ("grey", STEEL), ("red", (164, 62, 56))][int(rng.integers(3))]
     paint = Paint("metal", varied(rng, colour, 6))
-    piece = Piece.of("appliances", "fridge", name, (0.65, 0.68, 1.85), 0.6)
+    piece = Furnishing.of("appliances", "fridge", name, (0.65, 0.68, 1.85), 0.6)
     piece.add((0.0, 0.0, 0.03), (0.65, 0.62, 1.85), paint)
     piece.add((0.03, 0.03, 0.0), (0.62, 0.6, 0.03), _DARK)
     for z0, z1 in ((0.04, 0.62), (0.64, 1.84)):
@@ -142,21 +155,19 @@ def fridge(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def washing_machine(rng: np.random.Generator) -> Piece:
+def washing_machine(rng: np.random.Generator) -> Furnishing:
     """A washing machine."""
-    piece = Piece.of("appliances", "washing machine", "white", (0.6, 0.62, 0.85), 0.45)
-    piece.add((0.0, 0.0, 0.0), (0.6, 0.58, 0.85), Paint("plain", (228, 228, 226)))
-    piece.add((0.02, 0.58, 0.70), (0.58, 0.59, 0.83), Paint("metal", STEEL))
-    piece.add((0.13, 0.58, 0.22), (0.47, 0.60, 0.56), _CHROME)
-    piece.add((0.17, 0.60, 0.26), (0.43, 0.62, 0.52), Paint("screen", (48, 56, 66)))
+    piece = Furnishing.of("appliances", "washing machine", "white", (0.6, 0.62, 0.85), 0.45)
+    glass, body = Paint("screen", (48, 56, 66)), Paint("plain", (228, 228, 226))
+    piece.shape("washing machine", body=body, panel=Paint("metal", STEEL), ring=_CHROME, glass=glass)
     return piece
 
 
-def bathtub(rng: np.random.Generator) -> Piece:
+def bathtub(rng: np.random.Generator) -> Furnishing:
     """A bathtub."""
     w = float(rng.uniform(1.5, 1.7))
     state = drawn_state(rng, "bathtub", 0.4)
-    piece = Piece.of("bathtub", "bathtub", "white", (w, 0.72, 0.8), 0.45, state=state)
+    piece = Furnishing.of("bathtub", "bathtub", "white", (w, 0.72, 0.8), 0.45, state=state)
     _basin(piece, (0.0, 0.0, 0.0), (w, 0.72, 0.56), 0.08, _CERAMIC, 0)
     if state == "full":
         piece.add((0.08, 0.08, 0.04), (w - 0.08, 0.64, 0.47), Paint("plain", (92, 168, 196)))
@@ -164,46 +175,33 @@ def bathtub(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def shower(rng: np.random.Generator) -> Piece:
+def shower(rng: np.random.Generator) -> Furnishing:
     """A shower: tray, tiled back, posts, half a screen and the head."""
     tiles = Paint("tiles", varied(rng, (120, 160, 172), 25), (220, 224, 224), 0.1)
-    piece = Piece.of("shower", "shower", "blue", (0.9, 0.9, 2.1), 0.4)
-    piece.add((0.0, 0.0, 0.0), (0.9, 0.9, 0.06), _CERAMIC)
-    piece.add((0.0, 0.0, 0.06), (0.9, 0.03, 2.1), tiles)
-    for x in (0.0, 0.87):
-        piece.add((x, 0.87, 0.06), (x + 0.03, 0.9, 2.1), _CHROME)
-        piece.add((x, 0.03, 2.05), (x + 0.03, 0.87, 2.1), _CHROME)
-        piece.add((x, 0.03, 0.06), (x + 0.03, 0.87, 0.9), tiles)
-    piece.add((0.03, 0.87, 2.05), (0.87, 0.9, 2.1), _CHROME)
-    piece.add((0.44, 0.03, 1.0), (0.47, 0.06, 2.0), _CHROME)
-    piece.add((0.36, 0.06, 1.94), (0.55, 0.28, 1.98), _CHROME)
+    piece = Furnishing.of("shower", "shower", "blue", (0.9, 0.9, 2.1), 0.4)
+    piece.shape("shower", tray=_CERAMIC, tiles=tiles, metal=_CHROME)
     return piece
 
 
-def toilet(rng: np.random.Generator) -> Piece:
+def toilet(rng: np.random.Generator) -> Furnishing:
     """A toilet with its cistern."""
     state = drawn_state(rng, "toilet")
-    piece = Piece.of("toilet", "toilet", "white", (0.40, 0.66, 0.82), 0.5, state=state)
-    piece.add((0.02, 0.0, 0.36), (0.38, 0.18, 0.80), _CERAMIC)
-    piece.add((0.0, 0.0, 0.80), (0.40, 0.19, 0.82), _CERAMIC)
-    piece.add((0.10, 0.0, 0.0), (0.30, 0.54, 0.30), _CERAMIC)
-    piece.add((0.06, 0.0, 0.30), (0.34, 0.18, 0.36), _CERAMIC)
+    piece = Furnishing.of("toilet", "toilet", "white", (0.40, 0.66, 0.82), 0.5, state=state)
+    piece.shape("toilet", ceramic=_CERAMIC)
     _basin(piece, (0.03, 0.181, 0.30), (0.37, 0.64, 0.42), 0.05, _CERAMIC, 0)
     seat = Paint("plain", (206, 206, 200))
     if state == "closed":
         piece.add((0.02, 0.20, 0.42), (0.38, 0.66, 0.45), seat)
-        return piece
-    for x in (0.02, 0.32):
-        piece.add((x, 0.20, 0.42), (x + 0.06, 0.66, 0.44), seat)
-    piece.add((0.03, 0.195, 0.44), (0.37, 0.22, 0.86), seat)
+    else:
+        piece.shape("toilet lid up", seat=seat)
     return piece
 
 
-def wash_basin(rng: np.random.Generator) -> Piece:
+def wash_basin(rng: np.random.Generator) -> Furnishing:
     """A wash basin on a cupboard, with a mirror over it."""
     name, colour = pick(rng, LACQUERS)
     w = float(rng.uniform(0.6, 0.8))
-    piece = Piece.of("sink", "wash basin", "white", (w, 0.47, 1.75), 0.5)
+    piece = Furnishing.of("sink", "wash basin", "white", (w, 0.47, 1.75), 0.5)
     under = piece.thing("cabinet", "bathroom cabinet", name)
     piece.add((0.02, 0.0, 0.12), (w - 0.02, 0.42, 0.70), Paint("plain", colour), under)
     for x0 in (0.03, w / 2 + 0.005):
@@ -214,49 +212,43 @@ def wash_basin(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def _mirror(piece: Piece, x0: float, x1: float, z0: float, z1: float, of: int, rng: np.random.Generator) -> None:
+def _mirror(piece: Furnishing, x0: float, x1: float, z0: float, z1: float, of: int, rng: np.random.Generator) -> None:
     _, frame = wooden(rng)
     piece.add((x0, 0.0, z0), (x1, 0.02, z1), frame, of)
     piece.add((x0 + 0.03, 0.02, z0 + 0.03), (x1 - 0.03, 0.025, z1 - 0.03), Paint("mirror", (176, 196, 208)), of)
 
 
-def wall_mirror(rng: np.random.Generator) -> Piece:
+def wall_mirror(rng: np.random.Generator) -> Furnishing:
     """A tall mirror on a wall."""
     w, h = float(rng.uniform(0.45, 0.7)), float(rng.uniform(0.9, 1.3))
-    piece = Piece.of("mirror", "mirror", "silver", (w, 0.025, h), 0.3)
+    piece = Furnishing.of("mirror", "mirror", "silver", (w, 0.025, h), 0.3)
     _mirror(piece, 0.0, w, 0.0, h, 0, rng)
     return piece
 
 
-def picture(rng: np.random.Generator) -> Piece:
+def picture(rng: np.random.Generator) -> Furnishing:
     """A framed picture."""
     name, colour = pick(rng, CLOTHS)
     w, h = float(rng.uniform(0.45, 0.95)), float(rng.uniform(0.45, 0.75))
     _, frame = wooden(rng)
-    piece = Piece.of("picture", "picture", name, (w, 0.03, h), 0.0)
+    piece = Furnishing.of("picture", "picture", name, (w, 0.03, h), 0.0)
     piece.add((0.0, 0.0, 0.0), (w, 0.022, h), frame)
     piece.add((0.03, 0.022, 0.03), (w - 0.03, 0.027, h - 0.03), Paint("picture", colour))
     return piece
 
 
-def towel_rail(rng: np.random.Generator) -> Piece:
+def towel_rail(rng: np.random.Generator) -> Furnishing:
     """A rail with a towel over it."""
     name, colour = pick(rng, CLOTHS)
-    piece = Piece.of("towel", "towel", name, (0.5, 0.09, 0.75), 0.0)
-    piece.add((0.0, 0.05, 0.70), (0.5, 0.07, 0.72), _CHROME)
-    for x in (0.0, 0.48):
-        piece.add((x, 0.0, 0.70), (x + 0.02, 0.05, 0.72), _CHROME)
-    paint = cloth(colour, rng)
-    piece.add((0.06, 0.07, 0.0), (0.44, 0.09, 0.74), paint)
-    piece.add((0.06, 0.03, 0.25), (0.44, 0.05, 0.74), paint)
-    piece.add((0.06, 0.05, 0.72), (0.44, 0.07, 0.74), paint)
+    piece = Furnishing.of("towel", "towel", name, (0.5, 0.09, 0.75), 0.0)
+    piece.shape("towel", metal=_CHROME, cloth=cloth(colour, rng))
     return piece
 
 
-def coat_rack(rng: np.random.Generator) -> Piece:
+def coat_rack(rng: np.random.Generator) -> Furnishing:
     """Coats on a rail with hooks."""
     wood, paint = wooden(rng)
-    piece = Piece.of("clothes", "coats", "many colours", (0.95, 0.2, 1.0), 0.3)
+    piece = Furnishing.of("clothes", "coats", "many colours", (0.95, 0.2, 1.0), 0.3)
     rack = piece.thing("furniture", "coat rack", wood)
     piece.add((0.0, 0.0, 0.9), (0.95, 0.03, 1.0), paint, rack)
     for i in range(3):
@@ -267,11 +259,11 @@ def coat_rack(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def laundry(rng: np.random.Generator) -> Piece:
+def laundry(rng: np.random.Generator) -> Furnishing:
     """A basket full of clothes."""
     name, colour = pick(rng, CLOTHS)
     _, other = pick(rng, CLOTHS)
-    piece = Piece.of("clothes", "laundry", name, (0.45, 0.40, 0.62), 0.3)
+    piece = Furnishing.of("clothes", "laundry", name, (0.45, 0.40, 0.62), 0.3)
     wicker = Paint("rug", (186, 158, 118), (150, 120, 84), 0.03)
     basket = piece.thing("basket", "laundry basket", "beige")
     _basin(piece, (0.0, 0.0, 0.0), (0.45, 0.40, 0.48), 0.03, wicker, basket)
@@ -280,14 +272,9 @@ def laundry(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def window(rng: np.random.Generator, width: float, height: float, curtains: bool) -> Piece:
-    """Make a window that shows the land outside, 5 cm deep; z = 0 is its sill.
-
-    Args:
-        width: Metres.
-        height: Metres.
-    """
-    piece = Piece.of("window", "window", "white", (width, 0.05, height), 0.0)
+def window(rng: np.random.Generator, width: float, height: float, curtains: bool) -> Furnishing:
+    """Make a window that shows the land outside, 5 cm deep; z = 0 is its sill. `width`, `height`: metres."""
+    piece = Furnishing.of("window", "window", "white", (width, 0.05, height), 0.0)
     frame = Paint("plain", (232, 230, 224), contrast=0.7)
     piece.add((0.0, 0.0, 0.0), (width, 0.02, height), Paint("view", (190, 214, 236)))
     for x in (0.0, width / 2 - 0.02, width - 0.05):
@@ -308,38 +295,31 @@ def window(rng: np.random.Generator, width: float, height: float, curtains: bool
     return piece
 
 
-def rug(rng: np.random.Generator, width: float, depth: float) -> Piece:
-    """Make a rug, 12 mm thick.
-
-    Args:
-        width: Metres.
-        depth: Metres.
-    """
+def rug(rng: np.random.Generator, width: float, depth: float) -> Furnishing:
+    """Make a rug, 12 mm thick. `width`, `depth`: metres."""
     name, colour = pick(rng, CLOTHS)
-    piece = Piece.of("rug", "rug", name, (width, depth, RUG_M), 0.0)
+    piece = Furnishing.of("rug", "rug", name, (width, depth, RUG_M), 0.0)
     other: Colour = pick(rng, CLOTHS)[1]
     piece.add((0.0, 0.0, 0.0), (width, depth, RUG_M), Paint("rug", colour, other, float(rng.uniform(0.15, 0.3))))
     return piece
 
 
-def ceiling_lamp(rng: np.random.Generator) -> Piece:
+def ceiling_lamp(rng: np.random.Generator) -> Furnishing:
     """A flat lamp, hung from the ceiling at z = 0.12."""
     state = drawn_state(rng, "ceiling lamp")
-    piece = Piece.of("lamp", "ceiling lamp", "white" if state == "on" else "grey", (0.4, 0.4, 0.12), 0.0, state=state)
+    piece = Furnishing.of(
+        "lamp", "ceiling lamp", "white" if state == "on" else "grey", (0.4, 0.4, 0.12), 0.0, state=state
+    )
     paint = Paint("lit", (255, 250, 226)) if state == "on" else Paint("plain", (148, 148, 146), contrast=0.6)
     piece.add((0.0, 0.0, 0.03), (0.4, 0.4, 0.12), paint)
     piece.add((0.05, 0.05, 0.0), (0.35, 0.35, 0.03), paint)
     return piece
 
 
-def door_leaf(rng: np.random.Generator, state: str, width: float = 0.86) -> Piece:
-    """Make a door: a leaf 4 cm thick with panels and handles.
-
-    Args:
-        width: Metres.
-    """
+def door_leaf(rng: np.random.Generator, state: str, width: float = 0.86) -> Furnishing:
+    """Make a door: a leaf 4 cm thick with panels and handles. `width`: metres."""
     wood, paint = wooden(rng)
-    piece = Piece.of("door", "door", wood, (width, 0.1, 2.02), 0.0, state=state)
+    piece = Furnishing.of("door", "door", wood, (width, 0.1, 2.02), 0.0, state=state)
     piece.add((0.0, 0.03, 0.01), (width, 0.07, 2.02), paint)
     raised = paint._replace(colour=shaded(paint.colour, 0.9))
     for y0, y1 in ((0.02, 0.03), (0.07, 0.08)):
@@ -353,11 +333,11 @@ def door_leaf(rng: np.random.Generator, state: str, width: float = 0.86) -> Piec
 # Furniture with doors, drawers and shelves. Every maker draws sizes and colours from its generator.
 
 
-def bookcase(rng: np.random.Generator) -> Piece:
+def bookcase(rng: np.random.Generator) -> Furnishing:
     """An open bookcase with rows of books."""
     wood, paint = wooden(rng)
     w, d, h = float(rng.uniform(0.7, 1.1)), 0.30, float(rng.uniform(1.6, 2.0))
-    piece = Piece.of("bookcase", "bookcase", wood, (w, d, h), 0.5)
+    piece = Furnishing.of("bookcase", "bookcase", wood, (w, d, h), 0.5)
     for x in (0.0, w - 0.03):
         piece.add((x, 0.0, 0.0), (x + 0.03, d, h), paint)
     piece.add((0.03, 0.0, 0.0), (w - 0.03, 0.02, h), paint)
@@ -372,30 +352,30 @@ def bookcase(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def chest_of_drawers(rng: np.random.Generator) -> Piece:
+def chest_of_drawers(rng: np.random.Generator) -> Furnishing:
     """A chest of drawers, with something on it."""
     wood, paint = wooden(rng)
     w, h = float(rng.uniform(0.8, 1.1)), float(rng.uniform(0.8, 1.0))
-    piece = Piece.of("chest of drawers", "chest of drawers", wood, (w, 0.45, h + 0.4), 0.5)
+    piece = Furnishing.of("chest of drawers", "chest of drawers", wood, (w, 0.45, h + 0.4), 0.5)
     _case(piece, w, 0.44, 0.06, h, paint, 1 if w < 0.95 else 2, 4)
     piece.put(table_lamp(rng), (0.08, 0.1, h))
     return piece
 
 
-def narrow_chest(rng: np.random.Generator) -> Piece:
+def narrow_chest(rng: np.random.Generator) -> Furnishing:
     """A shallow cabinet for a hall."""
     wood, paint = wooden(rng)
-    piece = Piece.of("cabinet", "shoe cabinet", wood, (0.8, 0.28, 1.0), 0.4)
+    piece = Furnishing.of("cabinet", "shoe cabinet", wood, (0.8, 0.28, 1.0), 0.4)
     _case(piece, 0.8, 0.27, 0.05, 1.0, paint, 1, 3)
     return piece
 
 
-def wardrobe(rng: np.random.Generator) -> Piece:
+def wardrobe(rng: np.random.Generator) -> Furnishing:
     """A wardrobe with doors."""
     wood, paint = wooden(rng)
     w = float(rng.uniform(1.2, 1.7))
     state, columns = drawn_state(rng, "wardrobe", 0.35), 3 if w > 1.4 else 2
-    piece = Piece.of("cabinet", "wardrobe", wood, (w, 0.6, 2.05), 0.55, state=state)
+    piece = Furnishing.of("cabinet", "wardrobe", wood, (w, 0.6, 2.05), 0.55, state=state)
     if state == "closed":
         _case(piece, w, 0.59, 0.06, 2.05, paint, columns)
         return piece
@@ -415,30 +395,30 @@ def wardrobe(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def sideboard(rng: np.random.Generator) -> Piece:
+def sideboard(rng: np.random.Generator) -> Furnishing:
     """A sideboard with books on it."""
     wood, paint = wooden(rng)
     w = float(rng.uniform(1.1, 1.5))
-    piece = Piece.of("cabinet", "sideboard", wood, (w, 0.42, 1.05), 0.5)
+    piece = Furnishing.of("cabinet", "sideboard", wood, (w, 0.42, 1.05), 0.5)
     _case(piece, w, 0.41, 0.1, 0.8, paint, 3)
     piece.put(books(rng, 0.4), (0.15, 0.12, 0.8))
     return piece
 
 
-def nightstand(rng: np.random.Generator) -> Piece:
+def nightstand(rng: np.random.Generator) -> Furnishing:
     """A bedside table with a lamp."""
     wood, paint = wooden(rng)
-    piece = Piece.of("furniture", "nightstand", wood, (0.42, 0.38, 0.92), 0.3)
+    piece = Furnishing.of("furniture", "nightstand", wood, (0.42, 0.38, 0.92), 0.3)
     _case(piece, 0.42, 0.37, 0.05, 0.5, paint, 1, 2)
     piece.put(table_lamp(rng), (0.1, 0.08, 0.5))
     return piece
 
 
-def tv_set(rng: np.random.Generator) -> Piece:
+def tv_set(rng: np.random.Generator) -> Furnishing:
     """A television on a low stand."""
     wood, paint = wooden(rng)
     w, tv = float(rng.uniform(1.4, 1.8)), float(rng.uniform(1.0, 1.25))
-    piece = Piece.of("furniture", "tv stand", wood, (w, 0.42, 1.25), 0.5)
+    piece = Furnishing.of("furniture", "tv stand", wood, (w, 0.42, 1.25), 0.5)
     _case(piece, w, 0.42, 0.08, 0.46, paint, columns=3)
     face, state = screen(rng, "television", (28, 31, 36))
     of = piece.thing("tv monitor", "television", "black", state)
@@ -451,7 +431,7 @@ def tv_set(rng: np.random.Generator) -> Piece:
 
 
 def _case(
-    piece: Piece,
+    piece: Furnishing,
     w: float,
     d: float,
     z0: float,
@@ -481,49 +461,27 @@ def _case(
 # Gym equipment. Every maker draws colours from its generator.
 
 
-def treadmill(rng: np.random.Generator) -> Piece:
+def treadmill(rng: np.random.Generator) -> Furnishing:
     """A treadmill."""
-    piece = Piece.of("gym equipment", "treadmill", "black", (0.75, 1.55, 1.3), 0.3)
-    dark, grey = Paint("metal", DARK), Paint("metal", varied(rng, (120, 122, 128), 20))
-    piece.add((0.0, 0.0, 0.0), (0.75, 1.55, 0.12), grey)
-    piece.add((0.1, 0.25, 0.12), (0.65, 1.55, 0.15), Paint("carpet", (46, 46, 48)))
-    for x in (0.02, 0.67):
-        piece.add((x, 0.12, 0.12), (x + 0.06, 0.20, 1.15), dark)
-        piece.add((x, 0.20, 0.88), (x + 0.06, 0.75, 0.93), dark)
-    piece.add((0.08, 0.10, 1.0), (0.67, 0.22, 1.3), dark)
-    piece.add((0.14, 0.22, 1.06), (0.61, 0.225, 1.25), Paint("screen", (66, 104, 110)))
+    piece = Furnishing.of("gym equipment", "treadmill", "black", (0.75, 1.55, 1.3), 0.3)
+    frame, belt = Paint("metal", varied(rng, (120, 122, 128), 20)), Paint("carpet", (46, 46, 48))
+    piece.shape("treadmill", frame=frame, belt=belt, dark=_DARK, screen=Paint("screen", (66, 104, 110)))
     return piece
 
 
-def weight_bench(rng: np.random.Generator) -> Piece:
+def weight_bench(rng: np.random.Generator) -> Furnishing:
     """A weight bench with a barbell on its rack."""
     name, colour = pick(rng, CLOTHS)
-    piece = Piece.of("gym equipment", "weight bench", name, (1.3, 1.25, 1.1), 0.3)
-    dark, pad = Paint("metal", DARK), Paint("fabric", shaded(colour, 0.8), contrast=0.5)
-    for x in (0.42, 0.82):
-        piece.add((x, 0.10, 0.0), (x + 0.06, 0.16, 1.0), dark)
-    piece.add((0.42, 0.16, 0.0), (0.88, 0.22, 0.06), dark)
-    piece.add((0.60, 0.22, 0.0), (0.70, 1.2, 0.38), dark)
-    piece.add((0.50, 0.20, 0.38), (0.80, 1.25, 0.46), pad)
-    piece.add((0.0, 0.10, 1.0), (1.3, 0.13, 1.03), Paint("metal", STEEL))
-    for x in (0.06, 1.14):
-        piece.add((x, 0.0, 0.83), (x + 0.10, 0.10, 1.1), Paint("plain", colour))
-        piece.add((x, 0.13, 0.83), (x + 0.10, 0.24, 1.1), Paint("plain", colour))
+    piece = Furnishing.of("gym equipment", "weight bench", name, (1.3, 1.25, 1.1), 0.3)
+    pad, bar = Paint("fabric", shaded(colour, 0.8), contrast=0.5), Paint("metal", STEEL)
+    piece.shape("weight bench", dark=_DARK, pad=pad, bar=bar, disc=Paint("plain", colour))
     return piece
 
 
-def exercise_bike(rng: np.random.Generator) -> Piece:
+def exercise_bike(rng: np.random.Generator) -> Furnishing:
     """A bicycle that goes nowhere."""
     name, colour = pick(rng, CLOTHS)
-    piece = Piece.of("gym equipment", "exercise bike", name, (0.5, 1.05, 1.2), 0.3)
-    dark, frame = Paint("metal", DARK), Paint("metal", colour)
-    for y in (0.05, 0.92):
-        piece.add((0.0, y, 0.0), (0.5, y + 0.08, 0.06), dark)
-    piece.add((0.22, 0.13, 0.02), (0.28, 0.92, 0.10), frame)
-    piece.add((0.21, 0.13, 0.10), (0.29, 0.55, 0.58), frame)
-    piece.add((0.23, 0.30, 0.58), (0.27, 0.34, 1.08), dark)
-    piece.add((0.05, 0.26, 1.08), (0.45, 0.34, 1.12), dark)
-    piece.add((0.23, 0.72, 0.10), (0.27, 0.76, 0.82), dark)
-    piece.add((0.15, 0.62, 0.82), (0.35, 0.90, 0.90), Paint("fabric", DARK, (60, 60, 64)))
-    piece.add((0.17, 0.28, 1.12), (0.33, 0.30, 1.2), Paint("screen", (80, 110, 116)))
+    piece = Furnishing.of("gym equipment", "exercise bike", name, (0.5, 1.05, 1.2), 0.3)
+    saddle, panel = Paint("fabric", DARK, (60, 60, 64)), Paint("screen", (80, 110, 116))
+    piece.shape("exercise bike", dark=_DARK, frame=Paint("metal", colour), saddle=saddle, screen=panel)
     return piece

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -11,19 +15,12 @@ import numpy as np
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.indoor.boxes import CLOTHS, DARK, FOLIAGE, WOODS, Colour, Paint, Point, pick, shaded, varied
 
-Maker = Callable[[np.random.Generator], "Piece"]
+Maker = Callable[[np.random.Generator], "Furnishing"]
 """Makes one piece of furniture of random size and colour."""
 
 
-class Part(NamedTuple):
-    """One box of a piece.
-
-    Attributes:
-        low: Lower corner in the piece's frame, metres.
-        high: Upper corner, metres.
-        paint: Its material.
-        of: Number of the object it belongs to.
-    """
+class FurniturePart(NamedTuple):
+    """One box of a piece, corners in its frame in metres. `of`: number of the object it belongs to."""
 
     low: Point
     high: Point
@@ -31,7 +28,7 @@ class Part(NamedTuple):
     of: int = 0
 
 
-class Thing(NamedTuple):
+class HouseholdItem(NamedTuple):
     """One object: category word, plain name, word for its colour, and for the state it shows ("" for none)."""
 
     category: str
@@ -41,33 +38,28 @@ class Thing(NamedTuple):
 
 
 @dataclass
-class Piece:
+class Furnishing:
     """Furniture in its own frame: x along the wall behind it, y away from the wall, z up, from (0, 0, 0) to `size`.
 
-    Attributes:
-        things: Its objects, the main one first, then what lies or stands on it.
-        size: Width, depth, height in metres.
-        access_m: Depth of floor kept clear in front of it, metres.
-        parts: Its boxes.
+    `things`: its objects, the main one first, then what lies or stands on it. `access_m`: depth of floor that stays
+    clear in front of it, metres. `parts`: its boxes.
     """
 
-    things: list[Thing]
+    things: list[HouseholdItem]
     size: Point
     access_m: float = 0.55
-    parts: list[Part] = field(default_factory=list)
+    parts: list[FurniturePart] = field(default_factory=list)
     _corners: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(
         cls, category: str, name: str, colour: str, size: Point, access_m: float = 0.55, *, state: str = ""
-    ) -> Piece:
+    ) -> Furnishing:
         """Make a piece without parts.
 
-        Args:
-            size: Width, depth, height in metres.
-            access_m: Free depth wanted in front of it, metres.
+        `size`: width, depth, height in metres. `access_m`: free depth wanted in front of it, metres.
         """
-        return cls([Thing(category, name, colour, state)], size, access_m)
+        return cls([HouseholdItem(category, name, colour, state)], size, access_m)
 
     @property
     def corners(self) -> tuple[FloatArray, FloatArray]:
@@ -77,52 +69,67 @@ class Piece:
         return self._corners
 
     def add(self, low: Point, high: Point, paint: Paint, of: int = 0) -> None:
-        """Add a box.
+        """Add a box. `low`: lower corner in the piece's frame, metres. `high`: upper corner, metres."""
+        self.parts.append(FurniturePart(low, high, paint, of))
 
-        Args:
-            low: Lower corner in the piece's frame, metres.
-            high: Upper corner, metres.
-        """
-        self.parts.append(Part(low, high, paint, of))
+    def shape(self, name: str, **paints: Paint) -> None:
+        """Add the boxes of a shape in shapes.txt, in the paints that it names."""
+        for *spans, paint in _shapes()[name]:
+            for x, y, z in product(*map(_ends, spans)):
+                self.add((x[0], y[0], z[0]), (x[1], y[1], z[1]), paints[paint])
 
     def thing(self, category: str, name: str, colour: str, state: str = "") -> int:
-        """Add an object.
-
-        Returns:
-            Its number, for `add`.
-        """
-        self.things.append(Thing(category, name, colour, state))
+        """Add an object. Returns its number, for `add`."""
+        self.things.append(HouseholdItem(category, name, colour, state))
         return len(self.things) - 1
 
     def legs(self, height: float, thick: float, paint: Paint, inset: float = 0.0) -> None:
         """Add four legs at the corners.
 
-        Args:
-            height: Metres.
-            thick: Thickness, metres.
-            inset: Distance from the edges, metres.
+        `height`: metres. `thick`: thickness, metres. `inset`: distance from the edges, metres.
         """
         w, d, _ = self.size
         for x in (inset, w - inset - thick):
             for y in (inset, d - inset - thick):
                 self.add((x, y, 0.0), (x + thick, y + thick, height), paint)
 
-    def put(self, other: Piece, at: Point) -> None:
+    def put(self, other: Furnishing, at: Point) -> None:
         """Put another piece on or into this one; its objects join.
 
-        Args:
-            at: Place of its lower corner in this piece's frame, metres.
+        `at`: place of its lower corner in this piece's frame, metres.
         """
         first = len(self.things)
         self.things += other.things
         for part in other.parts:
             low = (part.low[0] + at[0], part.low[1] + at[1], part.low[2] + at[2])
             high = (part.high[0] + at[0], part.high[1] + at[1], part.high[2] + at[2])
-            self.parts.append(Part(low, high, part.paint, part.of + first))
+            self.parts.append(FurniturePart(low, high, part.paint, part.of + first))
+
+    def put_turned(self, other: Furnishing, at: Point, depth: float) -> None:
+        """Put another piece so that it looks towards the wall; `depth` is that of the whole, metres."""
+        first = len(self.parts)
+        self.put(other, at)
+        for n, part in enumerate(self.parts[first:], first):
+            (x0, y0, z0), (x1, y1, z1) = part.low, part.high
+            self.parts[n] = part._replace(low=(x0, depth - y1, z0), high=(x1, depth - y0, z1))
+
+
+@cache
+def _shapes() -> dict[str, list[list[str]]]:
+    text = (files(__package__) / "shapes.txt").read_text("utf-8")
+    paragraphs = [paragraph.splitlines() for paragraph in text.split("\n\n")[1:]]
+    return {title: [line.split() for line in lines] for title, *lines in paragraphs}
+
+
+def _ends(span: str) -> list[tuple[float, float]]:
+    if ":" in span:
+        low, high = map(float, span.split(":"))
+        return [(low, high)]
+    starts, length = span.split("+")
+    return [(float(start), float(start) + float(length)) for start in starts.split(",")]
 
 
 # What the things in a home are for, and the states that they can be seen in.
-
 
 STATES: dict[str, tuple[str, ...]] = {
     "door": ("open", "closed"),
@@ -141,60 +148,7 @@ STATES: dict[str, tuple[str, ...]] = {
 }
 """Names of objects and the states each is in one of; of a toilet it is that of its lid."""
 
-_BY_NAME = {
-    "oven": "to bake food",
-    "fridge": "to keep food cold",
-    "dishwasher": "to wash dishes",
-    "washing machine": "to wash clothes",
-    "kitchen sink": "to rinse dishes",
-    "wash basin": "to wash hands",
-    "dining table": "to eat at",
-    "desk": "to work at",
-    "coffee table": "to put cups on",
-    "console table": "to put keys on",
-    "nightstand": "to put things on beside the bed",
-    "tv stand": "to put the television on",
-    "coat rack": "to hang coats on",
-    "wardrobe": "to keep clothes in",
-    "shoe cabinet": "to keep shoes in",
-    "sideboard": "to keep tableware in",
-    "wall cabinet": "to keep dishes in",
-    "bathroom cabinet": "to keep toiletries in",
-    "ottoman": "to put feet on",
-    "television": "to watch films",
-    "computer monitor": "to look at while working",
-    "treadmill": "to run on",
-    "weight bench": "to lift weights on",
-    "exercise bike": "to cycle on",
-    "pillow": "to lay one's head on",
-    "ceiling lamp": "to light the room",
-}
-_BY_CATEGORY = {
-    "bathtub": "to bathe in",
-    "bed": "to sleep in",
-    "chair": "to sit on",
-    "chest of drawers": "to keep linen in",
-    "clothes": "to wear",
-    "counter": "to prepare food on",
-    "curtain": "to keep the light out",
-    "cushion": "to lean on",
-    "door": "to close a room",
-    "fireplace": "to warm the room",
-    "mirror": "to look at oneself in",
-    "seating": "to sit on",
-    "shower": "to shower in",
-    "sofa": "to sit on",
-    "stool": "to sit on",
-    "toilet": "to use as a lavatory",
-    "towel": "to dry oneself with",
-    "window": "to let daylight in",
-    "basket": "to collect laundry in",
-    "bookcase": "to keep books in",
-    "books": "to read",
-    "bowl": "to serve food in",
-    "lamp": "to read by",
-    "rug": "to keep feet warm",
-}
+_PURPOSES: dict[str, dict[str, str]] = json.loads((files(__package__) / "purposes.json").read_text("utf-8"))
 
 
 def drawn_state(rng: np.random.Generator, name: str, first: float = 0.5) -> str:
@@ -205,22 +159,17 @@ def drawn_state(rng: np.random.Generator, name: str, first: float = 0.5) -> str:
 
 def function_of(category: str, name: str) -> str:
     """Return what a thing is for."""
-    return _BY_NAME.get(name) or _BY_CATEGORY.get(category, "")
+    return _PURPOSES["by_name"].get(name) or _PURPOSES["by_category"].get(category, "")
 
 
 # Furniture to sit, lie and eat at, lamps and plants. Every maker draws sizes and colours from its generator.
-
 
 RUG_M = 0.012
 """How thick rugs are."""
 
 
 def cloth(colour: Colour, rng: np.random.Generator, plain: bool = False) -> Paint:
-    """Make a fabric with a pattern in a lighter or darker tone.
-
-    Args:
-        colour: Base colour, RGB, 0 to 255.
-    """
+    """Make a fabric with a pattern in a lighter or darker tone. `colour`: base colour, RGB, 0 to 255."""
     other = shaded(colour, float(rng.choice([0.7, 0.8, 1.2])))
     return Paint("fabric", colour, other, float(rng.uniform(0.05, 0.14)), 0.45 if plain else 1.0)
 
@@ -231,11 +180,11 @@ def wooden(rng: np.random.Generator) -> tuple[str, Paint]:
     return name, Paint("wood", colour, contrast=0.6 if name in ("white", "grey") else 1.0)
 
 
-def sofa(rng: np.random.Generator) -> Piece:
+def sofa(rng: np.random.Generator) -> Furnishing:
     """A sofa with back, arms, seat cushions and two loose cushions."""
     name, colour = pick(rng, CLOTHS)
     w, d = float(rng.uniform(1.7, 2.2)), 0.88
-    piece = Piece.of("sofa", "sofa", name, (w, d, 0.82), 0.4)
+    piece = Furnishing.of("sofa", "sofa", name, (w, d, 0.82), 0.4)
     paint, seat = cloth(colour, rng, True), cloth(shaded(colour, 1.08), rng, True)
     piece.legs(0.08, 0.06, Paint("wood", WOODS["dark brown"]), 0.04)
     piece.add((0.0, 0.0, 0.08), (w, d, 0.26), paint)
@@ -253,7 +202,7 @@ def sofa(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def lounge(rng: np.random.Generator) -> Piece:
+def lounge(rng: np.random.Generator) -> Furnishing:
     """A sofa with a coffee table before it, on a rug."""
     piece, table = sofa(rng), coffee_table(rng)
     (w, d, _), (table_w, table_d, _) = piece.size, table.size
@@ -266,46 +215,42 @@ def lounge(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def armchair(rng: np.random.Generator) -> Piece:
+def armchair(rng: np.random.Generator) -> Furnishing:
     """An armchair."""
     name, colour = pick(rng, CLOTHS)
     paint = cloth(colour, rng)
-    piece = Piece.of("seating", "armchair", name, (0.82, 0.80, 0.86), 0.5)
+    piece = Furnishing.of("seating", "armchair", name, (0.82, 0.80, 0.86), 0.5)
     piece.legs(0.10, 0.05, Paint("wood", WOODS["brown"]), 0.05)
-    piece.add((0.0, 0.0, 0.10), (0.82, 0.80, 0.30), paint)
-    piece.add((0.0, 0.0, 0.30), (0.82, 0.20, 0.86), paint)
-    for x in (0.0, 0.68):
-        piece.add((x, 0.20, 0.30), (x + 0.14, 0.80, 0.60), paint)
-    piece.add((0.145, 0.205, 0.30), (0.675, 0.79, 0.45), cloth(shaded(colour, 1.12), rng))
+    piece.shape("armchair", cloth=paint, seat=cloth(shaded(colour, 1.12), rng))
     return piece
 
 
-def bench(rng: np.random.Generator) -> Piece:
+def bench(rng: np.random.Generator) -> Furnishing:
     """A bench with a padded seat."""
     wood, paint = wooden(rng)
     _, colour = pick(rng, CLOTHS)
     w = float(rng.uniform(0.9, 1.2))
-    piece = Piece.of("seating", "bench", wood, (w, 0.36, 0.47), 0.5)
+    piece = Furnishing.of("seating", "bench", wood, (w, 0.36, 0.47), 0.5)
     piece.legs(0.38, 0.05, paint, 0.02)
     piece.add((0.0, 0.0, 0.38), (w, 0.36, 0.42), paint)
     piece.add((0.02, 0.02, 0.42), (w - 0.02, 0.34, 0.47), cloth(colour, rng))
     return piece
 
 
-def ottoman(rng: np.random.Generator) -> Piece:
+def ottoman(rng: np.random.Generator) -> Furnishing:
     """A cube to sit on."""
     name, colour = pick(rng, CLOTHS)
-    piece = Piece.of("seating", "ottoman", name, (0.5, 0.5, 0.42), 0.4)
+    piece = Furnishing.of("seating", "ottoman", name, (0.5, 0.5, 0.42), 0.4)
     piece.add((0.0, 0.0, 0.04), (0.5, 0.5, 0.42), cloth(colour, rng))
     piece.legs(0.04, 0.05, Paint("wood", WOODS["dark brown"]), 0.03)
     return piece
 
 
-def stool(rng: np.random.Generator) -> Piece:
+def stool(rng: np.random.Generator) -> Furnishing:
     """A stool on four legs."""
     wood, paint = wooden(rng)
     high = float(rng.choice([0.46, 0.62]))
-    piece = Piece.of("stool", "stool", wood, (0.36, 0.36, high), 0.35)
+    piece = Furnishing.of("stool", "stool", wood, (0.36, 0.36, high), 0.35)
     piece.legs(high - 0.05, 0.04, paint, 0.02)
     for y in (0.03, 0.30):
         piece.add((0.06, y, 0.16), (0.30, y + 0.025, 0.19), paint)
@@ -313,26 +258,22 @@ def stool(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def chair(rng: np.random.Generator) -> Piece:
+def chair(rng: np.random.Generator) -> Furnishing:
     """A chair; its back is at y = 0."""
     wood, paint = wooden(rng)
-    piece = Piece.of("chair", "chair", wood, (0.44, 0.46, 0.90), 0.35)
+    piece = Furnishing.of("chair", "chair", wood, (0.44, 0.46, 0.90), 0.35)
     piece.legs(0.43, 0.04, paint)
-    piece.add((0.0, 0.0, 0.43), (0.44, 0.46, 0.47), paint)
-    for x in (0.0, 0.40):
-        piece.add((x, 0.0, 0.47), (x + 0.04, 0.04, 0.90), paint)
-    for z in (0.56, 0.70, 0.84):
-        piece.add((0.04, 0.005, z), (0.40, 0.03, z + 0.06), paint)
+    piece.shape("chair", wood=paint)
     return piece
 
 
-def plant(rng: np.random.Generator) -> Piece:
+def plant(rng: np.random.Generator) -> Furnishing:
     """A plant in a pot."""
     name = list(FOLIAGE)[int(rng.integers(len(FOLIAGE)))]
     dark, light = FOLIAGE[name]
     _, pot = pick(rng, CLOTHS)
     w, h = float(rng.uniform(0.42, 0.58)), float(rng.uniform(0.9, 1.5))
-    piece = Piece.of("plant", "plant", name, (w, w, h), 0.3)
+    piece = Furnishing.of("plant", "plant", name, (w, w, h), 0.3)
     middle, half, earth = w / 2, 0.15, Paint("carpet", (70, 52, 40))
     piece.add((middle - half, middle - half, 0.0), (middle + half, middle + half, 0.30), Paint("plain", pot))
     piece.add((middle - 0.13, middle - 0.13, 0.30), (middle + 0.13, middle + 0.13, 0.305), earth)
@@ -348,14 +289,11 @@ def plant(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def floor_lamp(rng: np.random.Generator) -> Piece:
+def floor_lamp(rng: np.random.Generator) -> Furnishing:
     """A lamp on a pole."""
     name, shade, state = _shade(rng, "floor lamp")
-    piece = Piece.of("lamp", "floor lamp", name, (0.36, 0.36, 1.55), 0.3, state=state)
-    metal = Paint("metal", DARK)
-    piece.add((0.05, 0.05, 0.0), (0.31, 0.31, 0.03), metal)
-    piece.add((0.165, 0.165, 0.03), (0.195, 0.195, 1.25), metal)
-    piece.add((0.0, 0.0, 1.25), (0.36, 0.36, 1.55), shade)
+    piece = Furnishing.of("lamp", "floor lamp", name, (0.36, 0.36, 1.55), 0.3, state=state)
+    piece.shape("floor lamp", metal=Paint("metal", DARK), shade=shade)
     return piece
 
 
@@ -368,32 +306,27 @@ def _shade(rng: np.random.Generator, name: str) -> tuple[str, Paint, str]:
     return word, Paint("fabric", shaded(colour, 0.9), shaded(colour, 0.8), 0.06), state
 
 
-def table_lamp(rng: np.random.Generator) -> Piece:
+def table_lamp(rng: np.random.Generator) -> Furnishing:
     """A small lamp to stand on something."""
     name, shade, state = _shade(rng, "table lamp")
-    piece = Piece.of("lamp", "table lamp", name, (0.22, 0.22, 0.40), state=state)
+    piece = Furnishing.of("lamp", "table lamp", name, (0.22, 0.22, 0.40), state=state)
     piece.add((0.07, 0.07, 0.0), (0.15, 0.15, 0.20), Paint("plain", shaded(pick(rng, CLOTHS)[1], 0.8)))
     piece.add((0.0, 0.0, 0.20), (0.22, 0.22, 0.40), shade)
     return piece
 
 
-def books(rng: np.random.Generator, width: float, depth: float = 0.16) -> Piece:
-    """Make a short row of books.
-
-    Args:
-        width: Metres.
-        depth: Metres.
-    """
-    piece = Piece.of("books", "books", "many colours", (width, depth, 0.22))
+def books(rng: np.random.Generator, width: float, depth: float = 0.16) -> Furnishing:
+    """Make a short row of books. `width`, `depth`: metres."""
+    piece = Furnishing.of("books", "books", "many colours", (width, depth, 0.22))
     piece.add((0.0, 0.0, 0.0), (width, depth, float(rng.uniform(0.17, 0.24))), Paint("books", (120, 90, 70)))
     return piece
 
 
-def coffee_table(rng: np.random.Generator) -> Piece:
+def coffee_table(rng: np.random.Generator) -> Furnishing:
     """A low table."""
     wood, paint = wooden(rng)
     w, d = float(rng.uniform(0.8, 1.1)), float(rng.uniform(0.45, 0.6))
-    piece = Piece.of("table", "coffee table", wood, (w, d, 0.42), 0.3)
+    piece = Furnishing.of("table", "coffee table", wood, (w, d, 0.42), 0.3)
     piece.legs(0.38, 0.06, paint)
     piece.add((0.0, 0.0, 0.38), (w, d, 0.42), paint)
     piece.add((0.06, 0.06, 0.14), (w - 0.06, d - 0.06, 0.16), paint)
@@ -401,22 +334,22 @@ def coffee_table(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def side_table(rng: np.random.Generator) -> Piece:
+def side_table(rng: np.random.Generator) -> Furnishing:
     """A narrow table for a hall, with a lamp."""
     wood, paint = wooden(rng)
     w = float(rng.uniform(0.7, 1.0))
-    piece = Piece.of("table", "console table", wood, (w, 0.30, 0.78), 0.4)
+    piece = Furnishing.of("table", "console table", wood, (w, 0.30, 0.78), 0.4)
     piece.legs(0.74, 0.04, paint)
     piece.add((0.0, 0.0, 0.74), (w, 0.30, 0.78), paint)
     piece.put(table_lamp(rng), (0.1, 0.04, 0.78))
     return piece
 
 
-def dining_set(rng: np.random.Generator) -> Piece:
+def dining_set(rng: np.random.Generator) -> Furnishing:
     """A dining table with four chairs pushed in half way."""
     wood, paint = wooden(rng)
     w, d, inset = float(rng.uniform(1.2, 1.5)), float(rng.uniform(0.78, 0.9)), 0.24
-    piece = Piece.of("table", "dining table", wood, (w, d + 2 * inset, 0.92), 0.25)
+    piece = Furnishing.of("table", "dining table", wood, (w, d + 2 * inset, 0.92), 0.25)
     for x in (0.03, w - 0.10):
         for y in (inset + 0.03, inset + d - 0.10):
             piece.add((x, y, 0.0), (x + 0.07, y + 0.07, 0.72), paint)
@@ -425,13 +358,7 @@ def dining_set(rng: np.random.Generator) -> Piece:
     seat = chair(rng)
     for x in (w * 0.27 - 0.22, w * 0.73 - 0.22):
         piece.put(seat, (x, 0.0, 0.0))
-        first = len(piece.parts)
-        piece.put(seat, (x, 0.0, 0.0))
-        # Turned round for the far side.
-        for n in range(first, len(piece.parts)):
-            part = piece.parts[n]
-            low = (part.low[0], piece.size[1] - part.high[1], part.low[2])
-            piece.parts[n] = part._replace(low=low, high=(part.high[0], piece.size[1] - part.low[1], part.high[2]))
+        piece.put_turned(seat, (x, 0.0, 0.0), piece.size[1])
     of = piece.thing("bowl", "bowl", name)
     bowl = ((w / 2 - 0.14, piece.size[1] / 2 - 0.14, 0.76), (w / 2 + 0.14, piece.size[1] / 2 + 0.14, 0.84))
     piece.add(*bowl, Paint("plain", colour), of)
@@ -439,24 +366,20 @@ def dining_set(rng: np.random.Generator) -> Piece:
 
 
 def screen(rng: np.random.Generator, name: str, dark: Colour) -> tuple[Paint, str]:
-    """Make the paint of a screen, and draw its state.
-
-    Args:
-        dark: Colour when it is off, RGB, 0 to 255.
-    """
+    """Make the paint of a screen, and draw its state. `dark`: colour when it is off, RGB, 0 to 255."""
     state = drawn_state(rng, name)
     if state == "on":
         return Paint("broadcast", varied(rng, (96, 132, 176), 40), varied(rng, (206, 140, 84), 40)), state
     return Paint("screen", varied(rng, dark, 4)), state
 
 
-def bed(rng: np.random.Generator) -> Piece:
+def bed(rng: np.random.Generator) -> Furnishing:
     """A bed with headboard, mattress, blanket and pillows; its head is at y = 0."""
     _, paint = wooden(rng)
     name, colour = pick(rng, CLOTHS)
     w, d = float(rng.choice([1.0, 1.4, 1.6])), 2.08
     state = drawn_state(rng, "bed", 0.6)
-    piece = Piece.of("bed", "bed", name, (w, d, 0.95), 0.5, state=state)
+    piece = Furnishing.of("bed", "bed", name, (w, d, 0.95), 0.5, state=state)
     piece.add((0.0, 0.0, 0.0), (w, 0.06, 0.95), paint)
     piece.legs(0.12, 0.07, paint, 0.06)
     piece.add((0.0, 0.06, 0.12), (w, d, 0.30), paint)
@@ -471,7 +394,7 @@ def bed(rng: np.random.Generator) -> Piece:
     return piece
 
 
-def _blanket(piece: Piece, w: float, d: float, paint: Paint, state: str, rng: np.random.Generator) -> None:
+def _blanket(piece: Furnishing, w: float, d: float, paint: Paint, state: str, rng: np.random.Generator) -> None:
     """Drawn up flat over the mattress, or thrown back in a heap over the foot of the bed."""
     if state == "made":
         piece.add((0.0, 0.62, 0.30), (w, d, 0.53), paint)
@@ -485,11 +408,11 @@ def _blanket(piece: Piece, w: float, d: float, paint: Paint, state: str, rng: np
         piece.add((x0, min(near + 0.32, far), 0.525), (x0 + w / 4 - 0.004, far, top - 0.05), paint)
 
 
-def desk(rng: np.random.Generator) -> Piece:
+def desk(rng: np.random.Generator) -> Furnishing:
     """A desk with a monitor, and a chair before it."""
     wood, paint = wooden(rng)
     w = float(rng.uniform(1.1, 1.5))
-    piece = Piece.of("table", "desk", wood, (w, 1.0, 1.2), 0.3)
+    piece = Furnishing.of("table", "desk", wood, (w, 1.0, 1.2), 0.3)
     for x in (0.0, w - 0.05):
         piece.add((x, 0.0, 0.0), (x + 0.05, 0.62, 0.71), paint)
     piece.add((0.0, 0.0, 0.71), (w, 0.65, 0.75), paint)
@@ -500,24 +423,18 @@ def desk(rng: np.random.Generator) -> Piece:
     piece.add((m - 0.025, 0.20, 0.765), (m + 0.025, 0.23, 0.86), dark, of)
     piece.add((m - 0.28, 0.20, 0.86), (m + 0.28, 0.235, 1.20), dark, of)
     piece.add((m - 0.265, 0.235, 0.875), (m + 0.265, 0.24, 1.185), face, of)
-    seat = chair(rng)
-    first = len(piece.parts)
-    piece.put(seat, (m - 0.22, 0.0, 0.0))
-    for n in range(first, len(piece.parts)):
-        part = piece.parts[n]
-        low = (part.low[0], 1.0 - part.high[1], part.low[2])
-        piece.parts[n] = part._replace(low=low, high=(part.high[0], 1.0 - part.low[1], part.high[2]))
+    piece.put_turned(chair(rng), (m - 0.22, 0.0, 0.0), 1.0)
     piece.put(books(rng, 0.2), (0.08, 0.06, 0.75))
     return piece
 
 
-def fireplace(rng: np.random.Generator) -> Piece:
+def fireplace(rng: np.random.Generator) -> Furnishing:
     """A fireplace with a mantel, with a fire in it or only logs."""
     colour = varied(rng, ((176, 166, 152), (150, 92, 74), (206, 202, 194))[int(rng.integers(3))], 8)
     stone = Paint("stone", colour, shaded(colour, 0.7))
     w, state = float(rng.uniform(1.3, 1.6)), drawn_state(rng, "fireplace")
     word = "grey" if colour[0] - colour[2] < 40 else "red"
-    piece = Piece.of("fireplace", "fireplace", word, (w, 0.42, 1.2), 0.6, state=state)
+    piece = Furnishing.of("fireplace", "fireplace", word, (w, 0.42, 1.2), 0.6, state=state)
     piece.add((0.0, 0.0, 0.0), (0.3, 0.36, 1.1), stone)
     piece.add((w - 0.3, 0.0, 0.0), (w, 0.36, 1.1), stone)
     piece.add((0.3, 0.0, 0.78), (w - 0.3, 0.36, 1.1), stone)

@@ -14,7 +14,7 @@ from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.worlds.indoor import fittings as fit
 from worldgauge.worlds.indoor import furniture as made
 from worldgauge.worlds.indoor.boxes import Box, Boxes
-from worldgauge.worlds.indoor.furniture import Maker, Piece, Thing, function_of
+from worldgauge.worlds.indoor.furniture import Furnishing, HouseholdItem, Maker, function_of
 from worldgauge.worlds.indoor.plan import (
     CELL_M,
     DOOR_M,
@@ -28,28 +28,18 @@ from worldgauge.worlds.indoor.plan import (
     WINDOW_TOP_M,
     Furnisher,
     Placed,
-    Room,
+    PlanRoom,
     Spot,
     plan_of,
     shell_of,
 )
 
-LABELS = (
-    *(
-        "appliances",
-        "bathtub",
-        "bed",
-        "cabinet",
-        "chair",
-        "chest of drawers",
-        "clothes",
-        "counter",
-        "curtain",
-        "cushion",
-    ),
-    *("door", "fireplace", "furniture", "gym equipment", "mirror", "picture", "plant", "seating", "shower", "sink"),
-    *("sofa", "stool", "table", "toilet", "towel", "tv monitor", "window"),
-)
+_LABELS = """
+    appliances, bathtub, bed, cabinet, chair, chest of drawers, clothes, counter, curtain, cushion, door, fireplace,
+    furniture, gym equipment, mirror, picture, plant, seating, shower, sink, sofa, stool, table, toilet, towel,
+    tv monitor, window
+"""
+LABELS = tuple(" ".join(_LABELS.split()).split(", "))
 """The recognition labels; every home has all of them."""
 
 CATEGORIES = ("void", "floor", "ceiling", "wall", *LABELS, "basket", "bookcase", "books", "bowl", "lamp", "rug")
@@ -66,17 +56,9 @@ _FLOOR_M2 = 1.0
 
 @dataclass(frozen=True)
 class HomeObject:
-    """An object of a home.
+    """An object of a home, with `instance` as in `View.instance`, its room's kind, and its corners in metres.
 
-    Attributes:
-        instance: Its number in `View.instance`.
-        category: Its category.
-        name: Its name.
-        colour: Its colour in words.
-        room: Kind of its room.
-        low: Lower corner, metres.
-        high: Upper corner, metres.
-        state: One of `STATES` that a picture shows; "" where it has none.
+    `state`: one of `STATES` that a picture shows; "" where it has none.
     """
 
     instance: int
@@ -96,17 +78,9 @@ class HomeObject:
 
 @dataclass(frozen=True)
 class HomePlan:
-    """A whole home.
+    """A whole home. `occupied`: (X, Y) bool, cells of 5 cm from `origin` (metres) that a walker cannot stand in."""
 
-    Attributes:
-        rooms: Its rooms.
-        boxes: Its boxes.
-        objects: Its objects.
-        occupied: (X, Y) bool, cells of 5 cm that a walker cannot stand in.
-        origin: Lower corner of the cells, metres.
-    """
-
-    rooms: tuple[Room, ...]
+    rooms: tuple[PlanRoom, ...]
     boxes: Boxes
     objects: tuple[HomeObject, ...]
     occupied: NDArray[np.bool_]
@@ -166,7 +140,7 @@ def _built(seed: int, rng: np.random.Generator) -> HomePlan:
     return HomePlan(rooms, Boxes.of(boxes, seed), tuple(objects), floors.occupied, origin)
 
 
-def _object(placed: Placed, of: int, thing: Thing, instance: int, room: str) -> HomeObject:
+def _object(placed: Placed, of: int, thing: HouseholdItem, instance: int, room: str) -> HomeObject:
     own = placed.bounds[[part.of == of for part in placed.piece.parts]]
     low, high = own[:, :3].min(0).tolist(), own[:, 3:].max(0).tolist()
     return HomeObject(instance, thing.category, thing.name, thing.colour, room, tuple(low), tuple(high), thing.state)
@@ -205,7 +179,7 @@ def _open_door(furnisher: Furnisher, n: int, side: int, start: float) -> None:
     furnisher.fix(leaf, Spot(n, corner_side, low + 0.005 if from_low else high - 0.865, 0.01))
 
 
-def _furnish(furnisher: Furnisher, n: int, room: Room) -> None:
+def _furnish(furnisher: Furnisher, n: int, room: PlanRoom) -> None:
     """Furnish a room; begin again when something needed found no place, and keep the fullest of the attempts."""
     start = furnisher.mark()
     seeds = [int(seed) for seed in furnisher.rng.integers(2**62, size=_TRIES)]
@@ -342,7 +316,7 @@ def _complete(furnisher: Furnisher) -> None:
             continue
         # The corridor last: a fireplace there is better than none.
         order = [*(int(n) + 1 for n in furnisher.rng.permutation(len(furnisher.rooms) - 1)), 0]
-        pieces: list[Piece] = [make(furnisher.rng) for make in _SPARE.get(label, ())]
+        pieces: list[Furnishing] = [make(furnisher.rng) for make in _SPARE.get(label, ())]
         any(furnisher.wall(piece, n) is not None for piece in pieces for n in order)
 
 
@@ -361,7 +335,6 @@ def _hang_lamp(furnisher: Furnisher, n: int) -> None:
 
 
 # Homes for training, validation and test: three ranges of seeds that share no home.
-
 
 SPLITS = ("train", "val", "test")
 SPLIT_SIZE = 1_000_000

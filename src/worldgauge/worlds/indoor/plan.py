@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.indoor.boxes import CEILING, Paint, Point, floor_paint, wall_paint
-from worldgauge.worlds.indoor.furniture import Part, Piece, Thing
+from worldgauge.worlds.indoor.furniture import Furnishing, FurniturePart, HouseholdItem
 
 HEIGHT_M = 2.6
 DOOR_M = 0.9
@@ -41,17 +41,13 @@ _GABLE_M = 2.5
 WEST, SOUTH, EAST, NORTH = range(4)
 """Sides of a room: the walls at its least x, least y, greatest x, greatest y."""
 
+_T = TypeVar("_T", float, FloatArray)
+
 
 class Opening(NamedTuple):
-    """A gap in a wall of a room, from the floor up.
+    """A gap in a wall of a room, from the floor up to `top` metres, and from `start` to `stop` along the wall.
 
-    Attributes:
-        side: The wall.
-        start: First place along it, metres.
-        stop: Last place along it, metres.
-        top: Height, metres.
-        leaf: Has a door, hung in this room.
-        shut: The door is closed (in both rooms' openings).
+    `leaf`: a door hangs in this room. `shut`: it is closed (in both rooms' openings).
     """
 
     side: int
@@ -71,7 +67,7 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Room:
+class PlanRoom:
     """A room between its walls: corners in metres, with what opens in its walls."""
 
     kind: str
@@ -86,18 +82,11 @@ class Room:
         axis = 1 if side in (WEST, EAST) else 0
         return self.low[axis], self.high[axis]
 
-    def along(self, side: int, start: float, stop: float, near: float, far: float) -> tuple[float, float, float, float]:
-        """Return the rectangle of a strip along a wall.
+    def along(self, side: int, start: _T, stop: _T, near: _T, far: _T) -> tuple[_T, _T, _T, _T]:
+        """Return the rectangle x0, y0, x1, y1 of a strip along a wall, metres.
 
-        Args:
-            side: The wall.
-            start: First place along it, metres.
-            stop: Last place along it, metres.
-            near: Smallest distance from it into the room, metres.
-            far: Largest distance, metres.
-
-        Returns:
-            x0, y0, x1, y1 in metres.
+        `start`, `stop`: first and last place along it. `near`, `far`: smallest and largest distance from it into the
+        room.
         """
         if side == WEST:
             return self.low[0] + near, start, self.low[0] + far, stop
@@ -117,7 +106,7 @@ class ShellBox(NamedTuple):
     paint: Paint
 
 
-def plan_of(rng: np.random.Generator) -> tuple[Room, ...]:
+def plan_of(rng: np.random.Generator) -> tuple[PlanRoom, ...]:
     """The rooms of a home: the corridor first, then those south of it, then those north of it."""
     size = int(rng.choice(3, p=(0.3, 0.4, 0.3)))
     south, north = ([(kind, _drawn(rng, WIDTHS_M[kind], size)) for kind in kinds] for kinds in _programme(rng, size))
@@ -169,7 +158,7 @@ def _programme(rng: np.random.Generator, size: int) -> tuple[list[str], list[str
     return south, north
 
 
-def shell_of(rooms: tuple[Room, ...], rng: np.random.Generator) -> Iterator[ShellBox]:
+def shell_of(rooms: tuple[PlanRoom, ...], rng: np.random.Generator) -> Iterator[ShellBox]:
     """Yield floors, ceilings and walls."""
     for room in rooms:
         floor, wall = floor_paint(room.kind, rng), wall_paint(room.kind, rng)
@@ -187,7 +176,7 @@ def shell_of(rooms: tuple[Room, ...], rng: np.random.Generator) -> Iterator[Shel
                 yield ShellBox((a, b, z0), (c, d, HEIGHT_M), "wall", wall)
 
 
-def _pieces(room: Room, side: int, start: float, stop: float) -> Iterator[tuple[float, float, float]]:
+def _pieces(room: PlanRoom, side: int, start: float, stop: float) -> Iterator[tuple[float, float, float]]:
     """Start, stop and lower edge of the pieces that a wall falls into."""
     for opening in sorted(o for o in room.openings if o.side == side):
         yield start, opening.start, 0.0
@@ -196,7 +185,9 @@ def _pieces(room: Room, side: int, start: float, stop: float) -> Iterator[tuple[
     yield start, stop, 0.0
 
 
-def _opened(spots: list[tuple[str, tuple[float, float], tuple[float, float]]], rng: np.random.Generator) -> list[Room]:
+def _opened(
+    spots: list[tuple[str, tuple[float, float], tuple[float, float]]], rng: np.random.Generator
+) -> list[PlanRoom]:
     """Rooms with doorways to the corridor, an arch between living room and kitchen, and windows."""
     total, top = max(high[0] for _, _, high in spots), max(high[1] for _, _, high in spots)
     openings: list[list[Opening]] = [[] for _ in spots]
@@ -224,7 +215,7 @@ def _opened(spots: list[tuple[str, tuple[float, float], tuple[float, float]]], r
         touching = (low[0] == 0.0, low[1] == 0.0, high[0] == total, high[1] == top)
         outer = tuple(side for side in range(4) if touching[side])
         windows = tuple(_windows(kind, low, high, outer, rng))
-        rooms.append(Room(kind, low, high, tuple(openings[n]), windows, outer))
+        rooms.append(PlanRoom(kind, low, high, tuple(openings[n]), windows, outer))
     return rooms
 
 
@@ -248,10 +239,10 @@ def _windows(
         yield Window(side, round(middle - width / 2, 3), round(middle + width / 2, 3))
 
 
-def _transposed(room: Room) -> Room:
+def _transposed(room: PlanRoom) -> PlanRoom:
     """The room with x and y exchanged."""
     other = {WEST: SOUTH, SOUTH: WEST, EAST: NORTH, NORTH: EAST}
-    return Room(
+    return PlanRoom(
         room.kind,
         (room.low[1], room.low[0]),
         (room.high[1], room.high[0]),
@@ -262,7 +253,6 @@ def _transposed(room: Room) -> Room:
 
 
 # Sets furniture into rooms: nothing intersects, doors and windows stay clear, and every doorway stays reachable.
-
 
 CELL_M = 0.05
 WALKER_M = (0.02, 0.6)
@@ -287,19 +277,13 @@ class Spot:
 
 @dataclass(frozen=True)
 class Placed:
-    """A piece at its spot.
+    """A piece at its spot. `bounds`: (n, 6) bounds of its parts in the world frame, metres."""
 
-    Attributes:
-        piece: The piece.
-        spot: Its spot.
-        bounds: (n, 6) bounds of its parts in the world frame, metres.
-    """
-
-    piece: Piece
+    piece: Furnishing
     spot: Spot
     bounds: FloatArray
 
-    def parts(self) -> Iterator[tuple[FloatArray, Part, Thing]]:
+    def parts(self) -> Iterator[tuple[FloatArray, FurniturePart, HouseholdItem]]:
         """Every part with its place and the object it belongs to."""
         for bounds, part in zip(self.bounds, self.piece.parts, strict=True):
             yield bounds, part, self.piece.things[part.of]
@@ -327,11 +311,7 @@ class Floors:
     def cells(self, x0: float, y0: float, x1: float, y1: float) -> tuple[slice, slice]:
         """Return the cells that a rectangle touches.
 
-        Args:
-            x0: Lower corner, metres.
-            y0: Lower corner, metres.
-            x1: Upper corner, metres.
-            y1: Upper corner, metres.
+        `x0`, `y0`: lower corner, metres. `x1`, `y1`: upper corner, metres.
         """
         x, y = self._origin
         return (
@@ -339,11 +319,10 @@ class Floors:
             slice(max(floor((y0 - y) / CELL_M + 1e-6), 0), max(ceil((y1 - y) / CELL_M - 1e-6), 0)),
         )
 
-    def joined(self, room: Room, wanted: Sequence[tuple[float, float, float, float]]) -> bool:
+    def joined(self, room: PlanRoom, wanted: Sequence[tuple[float, float, float, float]]) -> bool:
         """Tell whether one connected walkable area of a room reaches all of some rectangles.
 
-        Args:
-            wanted: Rectangles x0, y0, x1, y1 in metres.
+        `wanted`: rectangles x0, y0, x1, y1 in metres.
         """
         import cv2
 
@@ -375,7 +354,7 @@ def _cut(label: NDArray[np.int32], rows: slice, columns: slice, window: tuple[sl
 class Furnisher:
     """Rooms while furniture is set into them."""
 
-    def __init__(self, rooms: tuple[Room, ...], shell: FloatArray, rng: np.random.Generator) -> None:
+    def __init__(self, rooms: tuple[PlanRoom, ...], shell: FloatArray, rng: np.random.Generator) -> None:
         self.rooms, self.rng = rooms, rng
         self.floors = Floors(shell)
         self.placed: list[Placed] = []
@@ -383,21 +362,18 @@ class Furnisher:
         self._clear = np.array([zone for room in rooms for zone in _zones(room)]).reshape(-1, 6)
         self._reached: list[list[tuple[float, float, float, float]]] = [_doorways(room) for room in rooms]
 
-    def fix(self, piece: Piece, spot: Spot) -> Placed:
+    def fix(self, piece: Furnishing, spot: Spot) -> Placed:
         """Put a piece at a given spot, whatever stands there (doors, windows)."""
         bounds = _bounds(piece, self.rooms[spot.room], spot)
         return self._keep(piece, spot, bounds, None)
 
     def wall(
-        self, piece: Piece, room: int, sides: Iterable[int] = range(4), near: float | None = None
+        self, piece: Furnishing, room: int, sides: Iterable[int] = range(4), near: float | None = None
     ) -> Placed | None:
         """Put a piece against a wall.
 
-        Args:
-            near: Place along the wall that its middle should be close to, metres.
-
-        Returns:
-            Where it stands; None if there is no room.
+        `near`: place along the wall that its middle should be close to, metres. Returns where it stands; None if there
+        is no room.
         """
         spots = []
         for side in sides:
@@ -415,20 +391,18 @@ class Furnisher:
             chosen.sort(key=lambda spot: abs(spot.start + piece.size[0] / 2 - near))
         return self._first(piece, chosen)
 
-    def facing(self, piece: Piece, other: Placed) -> Placed | None:
+    def facing(self, piece: Furnishing, other: Placed) -> Placed | None:
         """Put a piece against the wall opposite another piece, as straight across as possible.
 
-        Returns:
-            Where it stands; None if there is no room.
+        Returns where it stands; None if there is no room.
         """
         middle = other.spot.start + other.piece.size[0] / 2
         return self.wall(piece, other.spot.room, [_OPPOSITE[other.spot.side]], middle)
 
-    def beside(self, piece: Piece, other: Placed) -> Placed | None:
+    def beside(self, piece: Furnishing, other: Placed) -> Placed | None:
         """Put a piece against the same wall as another, to its right or left.
 
-        Returns:
-            Where it stands; None if there is no room.
+        Returns where it stands; None if there is no room.
         """
         spot = other.spot
         starts = [spot.start - piece.size[0] - 0.03, spot.start + other.piece.size[0] + 0.03]
@@ -436,24 +410,19 @@ class Furnisher:
             starts.reverse()
         return self._first(piece, [Spot(spot.room, spot.side, round(start, 3)) for start in starts])
 
-    def before(self, piece: Piece, other: Placed, gap: float) -> Placed | None:
+    def before(self, piece: Furnishing, other: Placed, gap: float) -> Placed | None:
         """Put a piece in front of another, centred.
 
-        Args:
-            gap: Distance between them, metres.
-
-        Returns:
-            Where it stands; None if there is no room.
+        `gap`: distance between them, metres. Returns where it stands; None if there is no room.
         """
         spot, size = other.spot, other.piece.size
         start = spot.start + (size[0] - piece.size[0]) / 2
         return self._first(piece, [Spot(spot.room, spot.side, round(start, 3), round(spot.off + size[1] + gap, 3))])
 
-    def free(self, piece: Piece, room: int) -> Placed | None:
+    def free(self, piece: Furnishing, room: int) -> Placed | None:
         """Put a piece somewhere on the floor, away from the walls if there is room.
 
-        Returns:
-            Where it stands; None if there is no room.
+        Returns where it stands; None if there is no room.
         """
         spots = []
         for side in (SOUTH, WEST):
@@ -466,14 +435,10 @@ class Furnisher:
             spots += [Spot(room, side, round(float(a), 3), round(float(b), 3)) for a, b in zip(along, off, strict=True)]
         return self._first(piece, [spots[n] for n in self.rng.permutation(len(spots))])
 
-    def hang(self, piece: Piece, room: int, z: float) -> Placed | None:
+    def hang(self, piece: Furnishing, room: int, z: float) -> Placed | None:
         """Hang a piece on a wall.
 
-        Args:
-            z: Height of its lower edge, metres.
-
-        Returns:
-            Where it hangs; None if there is no room.
+        `z`: height of its lower edge, metres. Returns where it hangs; None if there is no room.
         """
         spots = []
         for side in range(4):
@@ -497,12 +462,13 @@ class Furnisher:
             del zones[n:]
         self.floors.occupied = occupied.copy()
 
-    def _first(self, piece: Piece, spots: Iterable[Spot]) -> Placed | None:
+    def _first(self, piece: Furnishing, spots: Iterable[Spot]) -> Placed | None:
         solids: dict[int, FloatArray] = {}
         for spot in spots:
             room = self.rooms[spot.room]
             if spot.room not in solids:
-                solids[spot.room] = _within(self._solid, room)
+                inside = (self._solid[:, :2] < np.array(room.high)) & (np.array(room.low) < self._solid[:, 3:5])
+                solids[spot.room] = self._solid[inside.all(1)]
             solid = solids[spot.room]
             bounds = _bounds(piece, room, spot)
             x0, y0 = bounds[:, :2].min(0).tolist()
@@ -528,7 +494,7 @@ class Furnisher:
             self.floors.occupied = before
         return None
 
-    def _keep(self, piece: Piece, spot: Spot, bounds: FloatArray, access: FloatArray | None) -> Placed:
+    def _keep(self, piece: Furnishing, spot: Spot, bounds: FloatArray, access: FloatArray | None) -> Placed:
         self.floors.add(bounds)
         self._solid = np.concatenate([self._solid, bounds])
         if access is not None:
@@ -543,32 +509,18 @@ def _across(side: int) -> int:
     return SOUTH if side in (WEST, EAST) else WEST
 
 
-def _within(boxes: FloatArray, room: Room) -> FloatArray:
-    """Those of boxes (n, 6) that reach into a room."""
-    inside = (boxes[:, :2] < np.array(room.high)) & (np.array(room.low) < boxes[:, 3:5])
-    return boxes[inside.all(1)]
-
-
-def _bounds(piece: Piece, room: Room, spot: Spot) -> FloatArray:
+def _bounds(piece: Furnishing, room: PlanRoom, spot: Spot) -> FloatArray:
     """World boxes (n, 6) of a piece's parts."""
     low, high = piece.corners
     start, stop = spot.start + low[:, 0], spot.start + high[:, 0]
     near, far = spot.off + low[:, 1], spot.off + high[:, 1]
-    if spot.side == WEST:
-        plane = room.low[0] + near, start, room.low[0] + far, stop
-    elif spot.side == EAST:
-        plane = room.high[0] - far, start, room.high[0] - near, stop
-    elif spot.side == SOUTH:
-        plane = start, room.low[1] + near, stop, room.low[1] + far
-    else:
-        plane = start, room.high[1] - far, stop, room.high[1] - near
     bounds = np.empty((len(low), 6))
-    bounds[:, 0], bounds[:, 1], bounds[:, 3], bounds[:, 4] = plane
+    bounds[:, 0], bounds[:, 1], bounds[:, 3], bounds[:, 4] = room.along(spot.side, start, stop, near, far)
     bounds[:, 2], bounds[:, 5] = low[:, 2] + spot.z, high[:, 2] + spot.z
     return bounds
 
 
-def _access(piece: Piece, room: Room, spot: Spot) -> FloatArray | None:
+def _access(piece: Furnishing, room: PlanRoom, spot: Spot) -> FloatArray | None:
     """The floor before a piece that must stay clear, (6,)."""
     if piece.access_m <= 0:
         return None
@@ -579,7 +531,7 @@ def _access(piece: Piece, room: Room, spot: Spot) -> FloatArray | None:
     return np.array([x0, y0, 0.02, x1, y1, 1.2])
 
 
-def _zones(room: Room) -> Iterator[tuple[float, float, float, float, float, float]]:
+def _zones(room: PlanRoom) -> Iterator[tuple[float, float, float, float, float, float]]:
     """Volumes that furniture keeps out of: before doorways and windows."""
     for opening in room.openings:
         x0, y0, x1, y1 = room.along(opening.side, opening.start - 0.02, opening.stop + 0.02, 0.0, 0.8)
@@ -589,7 +541,7 @@ def _zones(room: Room) -> Iterator[tuple[float, float, float, float, float, floa
         yield x0, y0, SILL_M, x1, y1, WINDOW_TOP_M
 
 
-def _doorways(room: Room) -> list[tuple[float, float, float, float]]:
+def _doorways(room: PlanRoom) -> list[tuple[float, float, float, float]]:
     return [room.along(o.side, o.start, o.stop, -0.05, 0.0) for o in room.openings if not o.shut]
 
 
@@ -597,9 +549,7 @@ def _doorways(room: Room) -> list[tuple[float, float, float, float]]:
 def meets(some, others):  # type: ignore[no-untyped-def]
     """Tell whether any of some boxes shares volume with any of others; touching does not count.
 
-    Args:
-        some: (n, 6), lower and upper corners in metres.
-        others: (m, 6).
+    `some`: (n, 6), lower and upper corners in metres. `others`: (m, 6).
     """
     for i in range(len(others)):
         for j in range(len(some)):

@@ -78,7 +78,7 @@ class RoomClip:
 
 
 @worlds.register("room", walkable=True, example={"walk": "curve", "seed": 1})
-class Room:
+class TexturedRoom:
     """A textured room of 12 x 16 x 3 m with boxes along a path, for measuring decoders.
 
     Args:
@@ -122,8 +122,7 @@ class Room:
     @classmethod
     def describe(cls, walk: str = "curve", seed: int = 0, contrast: float = 1.0, **later: Any) -> str:
         """Describe the room of these arguments in a sentence."""
-        faint = "faint" if contrast < 1 else "coloured"
-        return f"A walk through a large room with boxes on its floor and {faint} patterns on every surface."
+        return f"A large room with {'faint' if contrast < 1 else 'coloured'} patterns on its surfaces."
 
     @property
     def facts(self) -> WorldFacts:
@@ -216,13 +215,13 @@ def room_clip(
     camera = ROOM_CAMERA.resized(*size)
     poses = np.concatenate([walk.history[None], walk.poses])
     seen = np.empty((len(poses), size[1], size[0], 3), np.uint8)
-    room = Room(kind, seed, contrast, repeat)
+    room = TexturedRoom(kind, seed, contrast, repeat)
     way = np.subtract(*_crossing(_points(kind))[[-1, 0]])
     for t, pose in enumerate(poses):
         if name == "moving_box":
             # It crosses in front of the camera, from left to right, while the clip lasts.
             x, y = way * max(t - 1, 0) / max(frames - 1, 1)
-            room = Room(kind, seed, contrast, repeat, (float(x), float(y), 0.0))
+            room = TexturedRoom(kind, seed, contrast, repeat, (float(x), float(y), 0.0))
         seen[t] = room.view(pose, camera).rgb
         if name == "blur":
             seen[t] = _blurred(seen[t], BLUR_PX * size[0] / 640)
@@ -231,14 +230,7 @@ def room_clip(
 
 
 def with_noise(frames: NDArray[np.uint8], sigma: float, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Add normal noise to frames.
-
-    Args:
-        frames: (T, H, W, 3) uint8.
-
-    Returns:
-        (T, H, W, 3) uint8.
-    """
+    """Add normal noise to frames. `frames`: (T, H, W, 3) uint8. Returns (T, H, W, 3) uint8."""
     if sigma == 0:
         return frames
     noisy = np.empty_like(frames)

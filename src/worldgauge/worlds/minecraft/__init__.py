@@ -12,17 +12,16 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.io import digest_of
 from worldgauge.worlds import View, worlds
+from worldgauge.worlds.captions import sentence
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import CATEGORIES
+from worldgauge.worlds.voxel.world import ANYWHERE
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
+EXAMPLE = str(Path(__file__).parent / "example.grid.gz")
 
-@worlds.register(
-    "minecraft",
-    walkable=True,
-    example={"grid": str(Path(__file__).parent / "example.grid.gz")},
-    files=("grid",),
-)
+
+@worlds.register("minecraft", walkable=True, example={"grid": EXAMPLE}, files=("grid",))
 class Minecraft:
     """Cells that were read from a world of the game, rendered by our own camera.
 
@@ -53,7 +52,13 @@ class Minecraft:
     @classmethod
     def describe(cls, grid: str) -> str:
         """Describe the place in a sentence; cells do not say what they were built as."""
-        return "A walk through a place in a world built of blocks, in first person."
+        return sentence(ANYWHERE.built, (), Voxel.viewpoint)
+
+    def caption(self, view: View, pose: FloatArray) -> str:
+        """Describe a view in a sentence."""
+        moved = np.array(pose, np.float64)
+        moved[:3, 3] -= self.origin
+        return self._placed.caption(view, moved)
 
     @property
     def facts(self) -> WorldFacts:
@@ -65,11 +70,7 @@ class Minecraft:
 
         Args:
             pose: Camera-to-world pose, (4, 4), metres.
-            camera: Size and kind of the image.
             position: Whether hit points are computed as well.
-
-        Returns:
-            The view.
         """
         moved = np.array(pose, np.float64)
         moved[:3, 3] -= self.origin

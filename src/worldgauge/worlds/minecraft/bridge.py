@@ -58,11 +58,7 @@ class BridgeError(WorldError):
 
 
 class BridgeLostError(WorldError):
-    """The child has ended, or was ended because it was late or broke the protocol.
-
-    Attributes:
-        log: The last KEPT_LINES lines of its stderr.
-    """
+    """The child has ended, or was ended because it was late or broke the protocol."""
 
     def __init__(self, message: str, log: str = "") -> None:
         super().__init__(message)
@@ -71,12 +67,7 @@ class BridgeLostError(WorldError):
 
 @dataclass(frozen=True)
 class BridgeAnswer:
-    """An answer of the child.
-
-    Attributes:
-        ok: What was answered.
-        data: The bytes that followed it.
-    """
+    """An answer of the child."""
 
     ok: dict[str, Any]
     data: bytes = b""
@@ -155,8 +146,6 @@ class Bridge(Closing):
 
         Args:
             op: The question, "family.verb".
-            args: Its arguments.
-            data: Bytes that follow the question.
             deadline_s: Seconds until the whole answer must have arrived.
         """
         if not self._end.alive:

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from worldgauge.worlds.minecraft.bridge import BridgeError
 from worldgauge.worlds.minecraft.cells import AIR, Cells, split_state, state_text
 from worldgauge.worlds.minecraft.regions import Box, Corner, check_box, demand_inside, put_cells, read_cells, version_of
 from worldgauge.worlds.minecraft.versions import current, full_states, spelled
+
+if TYPE_CHECKING:
+    from worldgauge.worlds.minecraft.server import Player
 
 MOST_FILLED = 32_768
 """Cells of one fill (the game's own limit)."""
@@ -40,29 +43,7 @@ _LEANING = re.compile(
 """Names of what pops off when its support is not there yet."""
 
 
-class RunningWorld(Protocol):
-    """A running world of the game that takes commands (`server.Player`). Its methods raise WorldError.
-
-    Attributes:
-        version: Version of the game, whose names its blocks have.
-    """
-
-    version: str
-
-    def full_states(self, states: Sequence[str], /) -> Sequence[str]:
-        """Complete block states as the game writes them, with its defaults."""
-        ...
-
-    def commands(self, texts: Sequence[str], /) -> Sequence[str]:
-        """Send commands, without their slashes; all are done when it returns."""
-        ...
-
-    def read(self, box: Box, /) -> Cells:
-        """What is there now, as the game has it."""
-        ...
-
-
-class Difference(NamedTuple):
+class CellDifference(NamedTuple):
     """A cell, in game coordinates, that is not as planned: states in full."""
 
     cell: Corner
@@ -75,7 +56,6 @@ class Verified(NamedTuple):
 
     Attributes:
         right: Number of blocks that are as planned, name and states.
-        wrong: Cells with another block or state, or with one where air should be.
         missing: Blocks with air in their place.
         differences: The first MOST_DIFFERENCES of wrong and missing cells, x outermost, then y, then z.
     """
@@ -83,10 +63,10 @@ class Verified(NamedTuple):
     right: int
     wrong: int
     missing: int
-    differences: tuple[Difference, ...]
+    differences: tuple[CellDifference, ...]
 
 
-def build(blueprint: Blueprint, at: Corner, place: RunningWorld) -> Verified:
+def build(blueprint: Blueprint, at: Corner, place: Player) -> Verified:
     """Build a blueprint in a running world, and read back what became of it.
 
     Clears the box first, and touches nothing outside it. Blocks that need a support come last. Nothing is tried twice:
@@ -94,9 +74,7 @@ def build(blueprint: Blueprint, at: Corner, place: RunningWorld) -> Verified:
     undone.
 
     Args:
-        blueprint: Names of blocks are those of 1.16.5 or 1.20.4.
         at: Lowest corner of the box in game coordinates.
-        place: The server.
     """
     box = _box(blueprint, at)
     demand_inside(box[0][1], box[1][1], place.version)
@@ -114,10 +92,7 @@ def build_saved(blueprint: Blueprint, at: Corner, world: Path, out: Path) -> Ver
     """Build a blueprint in a copy of a saved world, without a server. Nothing falls until the game loads it.
 
     Args:
-        blueprint: Names of blocks are those of 1.16.5 or 1.20.4.
         at: Lowest corner of the box in game coordinates.
-        world: Folder of the saved world.
-        out: New folder of the copy.
     """
     box = _box(blueprint, at)
     version = version_of(world, box)
@@ -141,7 +116,7 @@ def compare(plan: Cells, found: Cells) -> Verified:
     missing = int((apart & (theirs == air)).sum())
     x, y, z = plan.origin
     differences = (
-        Difference(
+        CellDifference(
             (x + int(i), y + int(j), z + int(k)), plan.palette[plan.index[i, j, k]], found.palette[found.index[i, j, k]]
         )
         for i, j, k in np.argwhere(apart)[:MOST_DIFFERENCES]
@@ -189,7 +164,7 @@ def _placing(plan: Cells) -> Iterator[str]:
             yield _command(box, plan.origin, plan.palette[number + 1])
 
 
-def _settled(place: RunningWorld, box: Box, plan: Cells) -> Cells:
+def _settled(place: Player, box: Box, plan: Cells) -> Cells:
     """The box once it is as planned, or once two looks at it find the same: what falls takes its time."""
     found = place.read(box)
     for _ in range(MOST_LOOKS):
@@ -217,17 +192,14 @@ def _boxes(numbers: NDArray[np.int32]) -> Iterator[tuple[Box, int]]:
             for axis in (0, 2, 1):
                 rest = math.prod(end[other] - start[other] for other in range(3) if other != axis)
                 most = min(left.shape[axis], start[axis] + MOST_FILLED // rest)
-                while end[axis] < most and (_face(left, start, end, axis) == number).all():
+                layer = [slice(a, b) for a, b in zip(start, end, strict=True)]
+                while end[axis] < most:
+                    layer[axis] = slice(end[axis], end[axis] + 1)
+                    if (left[tuple(layer)] != number).any():
+                        break
                     end[axis] += 1
             left[x : end[0], y : end[1], z : end[2]] = -1
             yield (start, (end[0] - 1, end[1] - 1, end[2] - 1)), number
-
-
-def _face(left: NDArray[np.int32], start: Corner, end: Sequence[int], axis: int) -> NDArray[np.int32]:
-    """The layer of cells that a box would take in next along an axis."""
-    spans = [slice(a, b) for a, b in zip(start, end, strict=True)]
-    spans[axis] = slice(end[axis], end[axis] + 1)
-    return left[tuple(spans)]
 
 
 def _command(box: Box, origin: Corner, state: str) -> str:
@@ -236,7 +208,7 @@ def _command(box: Box, origin: Corner, state: str) -> str:
     return f"setblock {low} {state}" if low == high else f"fill {low} {high} {state}"
 
 
-def _send(place: RunningWorld, texts: Sequence[str]) -> None:
+def _send(place: Player, texts: Sequence[str]) -> None:
     """Commands, of which some may find nothing to do, which the game calls a failure: what became of them is read."""
     try:
         place.commands(texts)

@@ -38,9 +38,6 @@ class Cells:
         origin: Game coordinates x, y, z of cell [0, 0, 0].
         palette: "minecraft:name[k=v,...]" with keys sorted, AIR first, none twice.
         index: (X, Y, Z) uint16 into the palette, x east, y up, z south.
-
-    Raises:
-        WorldError: The values are not of this form.
     """
 
     origin: tuple[int, int, int]
@@ -132,16 +129,11 @@ def read(path: Path) -> Cells:
     try:
         with gzip.open(path) as file:
             header = file.readline(_MOST_HEADER_BYTES)
-            return from_bytes(header + file.read(2 * _count_of(header) + 1))
+            _, size, _ = _header(header)
+            return from_bytes(header + file.read(2 * math.prod(size) + 1))
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or error
         raise WorldError(f"cannot read grid file {path}: {why}") from error
-
-
-def _count_of(header: bytes) -> int:
-    """Cells of the file that this first line begins."""
-    _, size, _ = _header(header)
-    return math.prod(size)
 
 
 def _header(line: bytes) -> tuple[tuple[int, int, int], tuple[int, int, int], tuple[str, ...]]:
@@ -170,12 +162,7 @@ def _check_palette(palette: tuple[str, ...]) -> None:
     if not palette or palette[0] != AIR or len(palette) > MOST_STATES:
         raise WorldError(f"a palette holds 1 to {MOST_STATES} states, {AIR} first, got {len(palette)}")
     for text in palette:
-        if not isinstance(text, str) or state_text(*_named(text)) != text:
+        if not isinstance(text, str) or state_text(*split_state(text)) != text:
             raise WorldError(f"state '{str(text)[:80]}' of the palette is not in the form minecraft:name[a=b,c=d]")
     if len(set(palette)) != len(palette):
         raise WorldError("a palette holds every state once")
-
-
-def _named(text: str) -> tuple[str, dict[str, str]]:
-    name, states = split_state(text)
-    return (name if ":" in name else f"minecraft:{name}"), states

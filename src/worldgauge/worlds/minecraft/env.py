@@ -7,13 +7,9 @@ gymnasium knows the id once this module is imported; the long form of the id imp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
-
 import gymnasium
 
 from worldgauge.core.errors import UsageError
-from worldgauge.worlds.minecraft.cells import Cells
 from worldgauge.worlds.minecraft.names import cells_of, voxels_of
 from worldgauge.worlds.minecraft.offline import Offline
 from worldgauge.worlds.voxel import Voxel
@@ -23,33 +19,6 @@ from worldgauge.worlds.voxel.player import Action, PlayerState
 ENV_ID = "worldgauge/Minecraft-v0"
 
 
-class Mode(Protocol):
-    """A body that the game moves: without a server (`Offline`), or a bot on one. All in our frame."""
-
-    cells: Cells
-
-    def teleport(self, position: tuple[float, float, float], yaw: float = 0.0, pitch: float = 0.0) -> PlayerState:
-        """Put the body at rest at a place.
-
-        Args:
-            position: Middle of the feet, metres.
-            yaw: Radians.
-            pitch: Radians.
-
-        Returns:
-            The state afterwards.
-        """
-        ...
-
-    def step(self, actions: Sequence[Action]) -> tuple[PlayerState, ...]:
-        """The body after each of `actions`, one tick each."""
-        ...
-
-    def close(self) -> None:
-        """End what was started for it."""
-        ...
-
-
 class MinecraftEnv(VoxelEnv):
     """`VoxelEnv` with a body that the game moves: the same actions, observations, info and options of `reset`.
 
@@ -57,7 +26,7 @@ class MinecraftEnv(VoxelEnv):
         kind: Kind of the world that is generated and put into the game without a server.
         seed: Its seed.
         world: An existing world, instead of `kind` and `seed`. With `mode` it gives the objects of equal cells.
-        mode: A body in a running game, whose cells are then used. It stays open after `close`.
+        mode: A body that the game moves, whose cells are then used. It stays open after `close`.
         width: Width of the view in pixels.
         height: Height of the view in pixels.
         labels: Whether info holds depth, category and instance.
@@ -73,7 +42,7 @@ class MinecraftEnv(VoxelEnv):
         seed: int = 0,
         *,
         world: Voxel | None = None,
-        mode: Mode | None = None,
+        mode: Offline | None = None,
         width: int = 640,
         height: int = 360,
         labels: bool = False,
@@ -83,7 +52,7 @@ class MinecraftEnv(VoxelEnv):
             world = Voxel.from_cells(voxels_of(mode.cells, world.voxels if world is not None else None))
         super().__init__(kind, seed, world=world, width=width, height=height, labels=labels, render_mode=render_mode)
         self._own: Offline | None = Offline(cells_of(self.world.voxels)) if mode is None else None
-        self._mode: Mode | None = self._own if mode is None else mode
+        self._mode: Offline | None = self._own if mode is None else mode
 
     def _placed(self, state: PlayerState) -> PlayerState:
         return self._game.teleport(state.position, state.yaw, state.pitch)
@@ -98,7 +67,7 @@ class MinecraftEnv(VoxelEnv):
         self._own = self._mode = None
 
     @property
-    def _game(self) -> Mode:
+    def _game(self) -> Offline:
         if self._mode is None:
             raise UsageError("this environment is closed: make another")
         return self._mode

@@ -38,13 +38,7 @@ _LAST_LINES = 5
 
 
 class Packages(NamedTuple):
-    """A set of packages: where its lock file is, and what it is called in the cache.
-
-    Attributes:
-        variable: Environment variable that names another folder.
-        hint: How to get them.
-        compiled: File that is compiled here, by name of the package.
-    """
+    """A set of packages: where its lock file is, and what it is called in the cache."""
 
     lock: Path
     cache: str
@@ -77,7 +71,6 @@ def find_packages(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
 
     Args:
         folder: The folder; `packages_folder(kind)` by default.
-        kind: Which packages.
     """
     folder = folder or packages_folder(kind)
     try:
@@ -117,7 +110,6 @@ def install(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
 
     Args:
         folder: The folder; `packages_folder(kind)` by default.
-        kind: Which packages.
     """
     folder = folder or packages_folder(kind)
     node = find_node()
@@ -149,7 +141,6 @@ def mismatch(found: dict[str, str | None], kind: Packages = BRIDGE) -> str:
 
     Args:
         found: Versions by name; None for a missing package.
-        kind: Which packages.
     """
     wrong = [f"{name} {found.get(name) or 'missing'}" for name, want in pinned(kind).items() if found.get(name) != want]
     return ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")

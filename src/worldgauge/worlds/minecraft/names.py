@@ -9,9 +9,11 @@ farmland are a sixteenth lower, packed ice is slippery), a block of the same loo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -50,7 +52,10 @@ def state_of(state: int, joined: Iterable[str] = ()) -> str:
             half = "top" if kind.shape == "top_slab" else "bottom"
             return state_text(SLABS.get(kind.name, kind.name), {"type": half, "waterlogged": "false"})
         case "pane":
-            return _pane(PANES.get(kind.name, kind.name), set(joined))
+            name = PANES.get(kind.name, kind.name)
+            off, on, more = ("none", "low", {"up": "true"}) if name.endswith("_wall") else ("false", "true", {})
+            sides = {side: on if side in joined else off for side in SIDES}
+            return state_text(name, {**sides, "waterlogged": "false", **more})
         case "cross":
             return state_text(PLANTS.get(kind.name, kind.name))
         case "post":
@@ -76,9 +81,7 @@ def cells_of(voxels: VoxelWorld, at: tuple[int, int, int] | None = None, version
     """Convert a voxel world to cells of the game.
 
     Args:
-        voxels: The world.
         at: Game coordinates of the box's lowest corner; by default the game's (x, y, z) is our (x, -z, y).
-        version: Version whose names are used, 1.16.5 or 1.20.4.
     """
     if version not in RENAMED:
         raise UnknownNameError("version of the game", version, RENAMED)
@@ -118,25 +121,17 @@ def substitutions(cells: Cells) -> list[Substitution]:
     All kinds of air are one block, and so are all states of one name: levels of water, leaves near and far from a log.
     """
     counts = np.bincount(cells.index.reshape(-1), minlength=len(cells.palette))
-    found = [(text, *nearest(text), int(n)) for text, n in zip(cells.palette, counts, strict=True) if n]
-    named = [(text, STATES[ours].name, n) for text, ours, exact, n in found if not exact]
-    replaced = [Substitution(*one) for one in named if not _same_block(*one[:2])]
+    replaced = []
+    for text, n in zip(cells.palette, counts.tolist(), strict=True):
+        ours, exact = nearest(text)
+        both = {base_name(text), base_name(STATES[ours].name)}
+        if n and not exact and len(both) > 1 and not both <= AIR_NAMES:
+            replaced.append(Substitution(text, STATES[ours].name, n))
     return sorted(replaced, key=lambda one: (-one.cells, one.foreign))
-
-
-def _same_block(foreign: str, ours: str) -> bool:
-    one, other = base_name(foreign), base_name(ours)
-    return one == other or {one, other} <= AIR_NAMES
 
 
 def _sides(mask: int) -> list[str]:
     return [side for bit, side in enumerate(SIDES) if mask >> bit & 1]
-
-
-def _pane(name: str, joined: set[str]) -> str:
-    wall = name.endswith("_wall")
-    states = {side: ("low" if wall else "true") if side in joined else ("none" if wall else "false") for side in SIDES}
-    return state_text(name, {**states, "waterlogged": "false", **({"up": "true"} if wall else {})})
 
 
 def _reach(states: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -205,301 +200,29 @@ def _flood(category, labels, last):  # type: ignore[no-untyped-def]
                                     stack.append((x, y, z))
 
 
-_AXES = "axis=y"
-_KEPT = "distance=7,persistent=true"
-_CAP = "down=true,east=true,north=true,south=true,up=true,west=true"
-_COLOURS = {"teal": "cyan", "sky": "light_blue", "violet": "purple", "grey": "gray"}
-_PAINTED = ("red", "orange", "yellow", "lime", "green", "teal", "sky", "blue", "violet", "pink", "white", "grey")
-_COMPASS = ("north", "east", "south", "west")
-_CORNERS = ("ul", "ur", "ll", "lr")
-
-
-def _glazed(colour: str, facing: str = "north") -> str:
-    return f"{colour}_glazed_terracotta[facing={facing}]"
-
-
-CUBES: dict[str, str] = {
-    # settlements
-    "grass_block": "grass_block[snowy=false]",
-    "dry_grass_block": "lime_terracotta",
-    "snowy_grass_block": "grass_block[snowy=true]",
-    "podzol": "podzol[snowy=false]",
-    "farmland": "soul_soil",
-    "path": f"brown_mushroom_block[{_CAP}]",
-    "mossy_rock": "mossy_stone_bricks",
-    "white_plaster": "quartz_block",
-    "orange_plaster": "orange_terracotta",
-    "ice_bricks": "light_blue_wool",
-    "rotten_planks": "dark_oak_planks",
-    "hay_bale": f"hay_block[{_AXES}]",
-    "barrel": "barrel[facing=up,open=false]",
-    **{f"{wood}_beam": f"stripped_{wood}_log[{_AXES}]" for wood in ("oak", "spruce", "acacia")},
-    **{f"{wood}_log": f"{wood}_log[{_AXES}]" for wood in ("oak", "spruce", "acacia", "birch")},
-    **{f"{wood}_leaves": f"{wood}_leaves[{_KEPT}]" for wood in ("oak", "spruce", "acacia", "birch")},
-    "snowy_leaves": f"jungle_leaves[{_KEPT}]",
-    "cactus": "cactus[age=0]",
-    # ground and floors of the families
-    "turf": "green_wool",
-    "trail": "jungle_planks",
-    "dune": "end_stone",
-    "regolith": "purple_terracotta",
-    "mint": "lime_wool",
-    "clover": _glazed("lime"),
-    "asphalt": "cyan_terracotta",
-    "lane_x": "polished_basalt[axis=x]",
-    "lane_y": "polished_basalt[axis=z]",
-    "crossing_x": "basalt[axis=x]",
-    "crossing_y": "basalt[axis=z]",
-    "pavement": "andesite",
-    "apron": "polished_andesite",
-    "plating": "netherite_block",
-    "lit_plating": "sea_lantern",
-    "boards": "birch_planks",
-    "flagstone": "end_stone_bricks",
-    "mosaic": _glazed("light_blue"),
-    "parquet": f"stripped_dark_oak_wood[{_AXES}]",
-    "white_tile": "polished_diorite",
-    "black_tile": "polished_blackstone",
-    "red_rug": _glazed("red"),
-    "blue_rug": _glazed("blue"),
-    "green_rug": _glazed("green"),
-    "pink_check": "pink_wool",
-    "white_check": "white_wool",
-    "rails_x": "quartz_pillar[axis=x]",
-    "rails_y": "quartz_pillar[axis=z]",
-    # paint, metal, light
-    **{f"{name}_enamel": f"{_COLOURS.get(name, name)}_concrete" for name in (*_PAINTED, "black", "brown")},
-    "cream_enamel": f"bone_block[{_AXES}]",
-    "hull": "iron_block",
-    "dark_hull": "polished_blackstone_bricks",
-    "steel": "light_gray_concrete",
-    "rust": "brown_terracotta",
-    "tank": "diorite",
-    "red_sheet": "red_terracotta",
-    "blue_sheet": "blue_terracotta",
-    "green_sheet": "green_terracotta",
-    "amber_sheet": "yellow_terracotta",
-    "pale_sheet": "light_gray_terracotta",
-    "hazard": _glazed("yellow"),
-    "cyan_glow": "cyan_stained_glass",
-    "pink_glow": "magenta_stained_glass",
-    "amber_glow": "shroomlight",
-    "lime_glow": "lime_stained_glass",
-    "white_glow": "glowstone",
-    # fronts, windows, antiquity
-    "brownstone": "red_sandstone",
-    "soot_bricks": "nether_bricks",
-    "concrete": "smooth_stone",
-    "rose_front": "pink_terracotta",
-    "sage_front": "gray_terracotta",
-    "blue_front": "light_blue_terracotta",
-    "window": "white_stained_glass",
-    "warm_window": "yellow_stained_glass",
-    "curtain_glass": "blue_stained_glass",
-    "works_window": "gray_stained_glass",
-    "dome_glass": "light_blue_stained_glass",
-    "marble": "smooth_quartz",
-    "marble_shaft": f"quartz_pillar[{_AXES}]",
-    "frieze": "chiseled_sandstone",
-    "bronze": "dark_prismarine",
-    "gold": "gold_block",
-    # toys, rooms, shores
-    "candy": _glazed("pink"),
-    "blue_candy": _glazed("cyan"),
-    "toadstool": f"red_mushroom_block[{_CAP}]",
-    "pink_leaves": "magenta_wool",
-    "blue_leaves": "cyan_wool",
-    "golden_leaves": "orange_wool",
-    "violet_leaves": "purple_wool",
-    "scarlet_leaves": "nether_wart_block",
-    "red_wall": "crimson_planks",
-    "green_wall": "warped_planks",
-    "ochre_wall": "honeycomb_block",
-    "blue_wall": "lapis_block",
-    "wainscot": f"dark_oak_wood[{_AXES}]",
-    "coffer": "chiseled_quartz_block",
-    "red_books": "chiseled_nether_bricks",
-    "blue_books": "chiseled_polished_blackstone",
-    **{f"picture_{n}": _glazed("magenta", facing) for n, facing in enumerate(_COMPASS, 1)},
-    **{f"harbour_{c}": _glazed("light_gray", facing) for c, facing in zip(_CORNERS, _COMPASS, strict=True)},
-    **{f"mountain_{c}": _glazed("gray", facing) for c, facing in zip(_CORNERS, _COMPASS, strict=True)},
-    "pink_coral": "brain_coral_block",
-    "orange_coral": "horn_coral_block",
-}
+_TABLES: dict[str, Any] = json.loads((files(__package__) / "names.json").read_text("utf-8"))
+CUBES: dict[str, str] = _TABLES["cubes"]
 """Kinds that fill a cell; those left out have the game's own name."""
-
-SLABS: dict[str, str] = {
-    "turf_slab": "dark_prismarine_slab",
-    "trail_slab": "jungle_slab",
-    "dune_slab": "cut_sandstone_slab",
-    "regolith_slab": "purpur_slab",
-    "mint_slab": "warped_slab",
-    "clover_slab": "prismarine_brick_slab",
-    "boards_slab": "birch_slab",
-    "flagstone_slab": "end_stone_brick_slab",
-    "red_enamel_slab": "red_nether_brick_slab",
-    "yellow_enamel_slab": "smooth_sandstone_slab",
-    "blue_enamel_slab": "prismarine_slab",
-    "white_enamel_slab": "quartz_slab",
-    "grey_enamel_slab": "smooth_stone_slab",
-    "black_enamel_slab": "blackstone_slab",
-    "marble_slab": "smooth_quartz_slab",
-    "oak_top_slab": "oak_slab",
-    "spruce_top_slab": "spruce_slab",
-    "white_glow_top_slab": "diorite_slab",
-}
-
-PLANTS: dict[str, str] = {
-    "tall_grass": "grass",
-    "dry_tall_grass": "crimson_roots",
-    "wheat": "wheat[age=7]",
-    "carrots": "carrots[age=7]",
-    "white_daisy": "oxeye_daisy",
-    "sunflower_bush": "sunflower[half=lower]",
-}
+SLABS: dict[str, str] = _TABLES["slabs"]
+PLANTS: dict[str, str] = _TABLES["plants"]
 """Kinds of crossed planes; those left out have the game's own name."""
-
-PANES: dict[str, str] = {"steel_rail": "iron_bars"}
-
-POSTS: dict[str, str] = {
-    "lantern_post": "end_rod[facing=up]",
-    "steel_post": "end_rod[facing=down]",
-    "pile": "end_rod[facing=up]",
-    "torch": "torch",
-}
+PANES: dict[str, str] = _TABLES["panes"]
+POSTS: dict[str, str] = _TABLES["posts"]
 """An end rod is the game's one block with the posts' shape."""
-
-LEVELS: dict[str, str] = {
-    "layer": "snow[layers=2]",
-    "quarter": "snow[layers=3]",
-    "three_quarter": "snow[layers=7]",
-    "liquid": "water[level=0]",
-}
+LEVELS: dict[str, str] = _TABLES["levels"]
 """By shape. Snow stops a body an eighth below its drawn height: two layers carry it as high as our one."""
 
+_LEAVES = "distance=7,persistent=true"
 _WET = {
-    f"minecraft:{wood}_leaves[{_KEPT}]": f"minecraft:{wood}_leaves[{_KEPT},waterlogged=false]"
+    f"minecraft:{wood}_leaves[{_LEAVES}]": f"minecraft:{wood}_leaves[{_LEAVES},waterlogged=false]"
     for wood in ("oak", "spruce", "acacia", "birch", "jungle")
 }
 RENAMED: dict[str, dict[str, str]] = {"1.16.5": {}, "1.20.4": {"minecraft:grass": "minecraft:short_grass", **_WET}}
 """By version, what it writes differently."""
 
-
-_NEAREST_TO: dict[str, str] = {
-    **dict.fromkeys(("cave_air", "void_air", "light", "structure_void", "moving_piston"), "air"),
-    **dict.fromkeys(("grass_path", "dirt_path"), "path"),
-    **dict.fromkeys(("lava", "bubble_column", "kelp", "kelp_plant", "seagrass", "tall_seagrass"), "water"),
-    **dict.fromkeys(("ochre_froglight", "verdant_froglight", "pearlescent_froglight"), "white_glow"),
-    **dict.fromkeys(("mud", "packed_mud", "muddy_mangrove_roots"), "dirt"),
-    **dict.fromkeys(("azalea", "flowering_azalea", "big_dripleaf"), "oak_leaves"),
-    **dict.fromkeys(("chorus_plant", "chorus_flower"), "violet_leaves"),
-    **dict.fromkeys(("carved_pumpkin", "jack_o_lantern"), "pumpkin"),
-    **dict.fromkeys(("jukebox", "note_block", "loom", "lectern", "beehive", "bee_nest"), "oak_planks"),
-    **dict.fromkeys(("redstone_block", "tnt", "target"), "red_enamel"),
-    **dict.fromkeys(("coal_block", "obsidian", "crying_obsidian"), "black_enamel"),
-    **dict.fromkeys(("emerald_block", "slime_block"), "lime_enamel"),
-    **dict.fromkeys(("amethyst_block", "budding_amethyst", "shulker_box"), "violet_enamel"),
-    **dict.fromkeys(("purpur_block", "purpur_pillar"), "pink_enamel"),
-    **dict.fromkeys(("sponge", "wet_sponge"), "yellow_wool"),
-    **dict.fromkeys(("short_grass", "sugar_cane", "bamboo_sapling", "vine", "beetroots"), "tall_grass"),
-    **dict.fromkeys(("large_fern", "nether_sprouts", "warped_roots", "lily_pad", "frogspawn"), "fern"),
-    **dict.fromkeys(("wall_torch", "soul_torch", "soul_wall_torch", "redstone_torch"), "torch"),
-    **dict.fromkeys(("packed_ice", "blue_ice", "frosted_ice"), "ice"),
-    **dict.fromkeys(("allium", "lilac", "blue_orchid"), "cornflower"),
-    **dict.fromkeys(("red_tulip", "rose_bush", "peony", "pink_tulip"), "poppy"),
-    **dict.fromkeys(("white_tulip", "azure_bluet", "lily_of_the_valley"), "white_daisy"),
-    "farmland": "farmland",
-    "potatoes": "carrots",
-    "snow": "snow_layer",
-    "powder_snow": "cobweb",
-    "magma_block": "amber_glow",
-    "soul_sand": "regolith",
-    "suspicious_sand": "sand",
-    "suspicious_gravel": "gravel",
-    "moss_block": "turf",
-    "cherry_leaves": "pink_leaves",
-    "mangrove_propagule": "tall_grass",
-    "barrier": "glass",
-    "cake": "white_enamel_slab",
-    "chiseled_bookshelf": "bookshelf",
-    "composter": "barrel",
-    "diamond_block": "sky_enamel",
-    "honey_block": "ochre_wall",
-    "dried_kelp_block": "green_enamel",
-    "prismarine": "teal_enamel",
-    "scaffolding": "oak_fence",
-    "fire_coral_block": "red_wool",
-    "tube_coral_block": "blue_wool",
-    "bubble_coral_block": "violet_enamel",
-}
-
-_PAINTS = {
-    **{
-        "light_blue": "sky",
-        "light_gray": "grey",
-        "gray": "grey",
-        "cyan": "teal",
-        "purple": "violet",
-        "magenta": "pink",
-    },
-    **{colour: colour for colour in ("orange", "lime", "pink", "brown", "green")},
-}
-
-_NEAREST_LOGS = {
-    "birch": "birch_log",
-    "spruce": "spruce_log",
-    "acacia": "acacia_log",
-    **dict.fromkeys(("dark_oak", "mangrove"), "spruce_log"),
-}
-
-# Parts of a name between two underscores, the first that fits: full cell, stairs, slab, thin wall.
-_MATERIALS: tuple[tuple[str, str, str, str, str], ...] = (
-    ("glass", "glass", "sandstone", "white_enamel", "glass_pane"),
-    *((rock, "stone", "cobblestone", "cobblestone", "cobblestone_wall") for rock in ("_ore_", "_raw_")),
-    ("iron_", "hull", "cobblestone", "grey_enamel", "steel_rail"),
-    ("_chain_", "stone", "cobblestone", "grey_enamel", "steel_rail"),
-    *(
-        (f"{wood}{end}", log, "oak", "oak", "oak_fence")
-        for wood, log in _NEAREST_LOGS.items()
-        for end in ("_log_", "_wood_")
-    ),
-    *((end, "spruce_log", "spruce", "spruce", "spruce_fence") for end in ("_stem_", "_hyphae_")),
-    ("mangrove_roots", "spruce_log", "spruce", "spruce", "spruce_fence"),
-    ("candle_cake", "white_enamel", "sandstone", "white_enamel", "oak_fence"),
-    ("spruce_leaves", "spruce_leaves", "spruce", "spruce", "spruce_fence"),
-    ("leaves", "oak_leaves", "oak", "oak", "oak_fence"),
-    ("acacia", "acacia_planks", "acacia", "acacia", "oak_fence"),
-    ("dark_oak", "rotten_planks", "spruce", "spruce", "spruce_fence"),
-    ("mangrove", "spruce_planks", "spruce", "spruce", "spruce_fence"),
-    ("crimson", "red_wall", "spruce", "spruce", "spruce_fence"),
-    ("warped", "green_wall", "spruce", "spruce", "spruce_fence"),
-    ("_log_", "oak_log", "oak", "oak", "oak_fence"),
-    ("_wood_", "oak_log", "oak", "oak", "oak_fence"),
-    ("spruce", "spruce_planks", "spruce", "spruce", "spruce_fence"),
-    ("sandstone", "sandstone", "sandstone", "sandstone", "cobblestone_wall"),
-    ("end_stone", "sandstone", "sandstone", "sandstone", "cobblestone_wall"),
-    ("quartz", "marble", "sandstone", "marble", "cobblestone_wall"),
-    ("brick", "stone_bricks", "cobblestone", "cobblestone", "cobblestone_wall"),
-    ("mossy", "mossy_cobblestone", "cobblestone", "cobblestone", "cobblestone_wall"),
-    ("oak", "oak_planks", "oak", "oak", "oak_fence"),
-    ("birch", "boards", "oak", "boards", "oak_fence"),
-    *((wood, "oak_planks", "oak", "oak", "oak_fence") for wood in ("jungle", "cherry", "bamboo")),
-    ("planks", "oak_planks", "oak", "oak", "oak_fence"),
-    ("ladder", "oak_planks", "oak", "oak", "oak_fence"),
-    ("chest", "barrel", "oak", "oak", "oak_fence"),
-    ("_table", "barrel", "oak", "oak", "oak_fence"),
-    ("_bed_", "red_wool", "oak", "red_enamel", "oak_fence"),
-    *((f"_{game}_", f"{ours}_enamel", "cobblestone", "cobblestone", "oak_fence") for game, ours in _PAINTS.items()),
-    ("_red_", "red_wool", "cobblestone", "red_enamel", "oak_fence"),
-    ("yellow_", "yellow_wool", "sandstone", "yellow_enamel", "oak_fence"),
-    ("blue_", "blue_wool", "cobblestone", "blue_enamel", "oak_fence"),
-    ("white_", "white_plaster", "sandstone", "white_enamel", "oak_fence"),
-    ("black_", "black_enamel", "cobblestone", "black_enamel", "oak_fence"),
-    ("terracotta", "terracotta", "sandstone", "cobblestone", "cobblestone_wall"),
-    ("dirt", "dirt", "cobblestone", "turf", "oak_fence"),
-    ("mycelium", "podzol", "cobblestone", "turf", "oak_fence"),
-    ("", "stone", "cobblestone", "cobblestone", "cobblestone_wall"),
-)
+_NEAREST_TO: dict[str, str] = {name: ours for ours, names in _TABLES["nearest"].items() for name in names}
+_MATERIALS: list[tuple[str, str, str, str, str]] = [tuple(row) for row in _TABLES["materials"]]
+"""Parts of a name between two underscores, of which the first that fits counts: full cell, stairs, slab, thin wall."""
 _THIN = ("_fence", "_wall", "_pane", "_door", "_gate", "_bars", "chain")
 """How names end."""
 _FLOWERS = ("flower", "tulip", "rose", "mushroom", "fungus", "petals", "blossom", "pitcher")

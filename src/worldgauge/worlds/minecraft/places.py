@@ -30,8 +30,6 @@ class Place(NamedTuple):
 
     Attributes:
         kind: Of a village "desert", "plains", "savanna", "snowy", "taiga" or "zombie"; else "biome" or "structure".
-        dimension: As commands spell it.
-        loose: A goal there is reached within one block in the plane, and is not refused for its height or its ground.
         split: "train", "val" or "test" of a village; None of the others.
     """
 
@@ -53,8 +51,12 @@ class Place(NamedTuple):
 @cache
 def places() -> MappingProxyType[str, Place]:
     """All of them by name, in the published order. plains_village_2 and taiga_village_2 are one point."""
-    rows = json.loads((files(__package__) / "places.json").read_text("utf-8"))
-    return MappingProxyType({row["name"]: _place(**row) for row in rows})
+    usual = {"dimension": OVERWORLD, "loose": False, "split": None}
+    found = {}
+    for row in json.loads((files(__package__) / "places.json").read_text("utf-8")):
+        x, y, z = row.pop("at")
+        found[row["name"]] = Place(x=x, y=y, z=z, **usual | row)
+    return MappingProxyType(found)
 
 
 def place(name: str) -> Place:
@@ -76,14 +78,3 @@ def place_of(text: str) -> Place:
         raise UsageError(f"'{text[:80]}' is no place: write a published name, or NAME@X,Y,Z such as home@100,64,-20")
     x, y, z = (int(number) for number in numbers.split(","))
     return Place(name, OWN, x, y, z, OVERWORLD, loose=False, split=None)
-
-
-def _place(
-    name: str,
-    kind: str,
-    at: tuple[int, int, int],
-    dimension: str = OVERWORLD,
-    loose: bool = False,
-    split: str | None = None,
-) -> Place:
-    return Place(name, kind, *at, dimension, loose, split)

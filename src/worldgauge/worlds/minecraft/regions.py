@@ -20,6 +20,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,10 +71,24 @@ def read_cells(world: Path, box: Box) -> Cells:
     low, high = check_box(box)
     index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
     names: dict[str, int] = {AIR: 0}
-    for cx in range(low[0] // SIDE, high[0] // SIDE + 1):
-        for cz in range(low[2] // SIDE, high[2] // SIDE + 1):
-            _take(read_chunk(world, cx, cz).fields, (cx, cz), low, index, names)
-    return _used(low, list(names), index)
+    for cx, cz in product(range(low[0] // SIDE, high[0] // SIDE + 1), range(low[2] // SIDE, high[2] // SIDE + 1)):
+        for section in sections_of(read_chunk(world, cx, cz).fields, (cx, cz)):
+            corner = (SIDE * cx, SIDE * section.level, SIDE * cz)
+            if not -SIDE < corner[1] - low[1] < index.shape[1]:
+                continue
+            numbers, own = section_numbers(section)
+            if len(names) + len(own) > MOST_STATES:
+                raise section.fields.error(section.palette, f"is one state too many: a box holds {MOST_STATES}")
+            table = np.array([names.setdefault(name, len(names)) for name in own], np.uint16)
+            inner, outer = overlap(corner, low, index.shape)
+            index[outer] = table[numbers.transpose(2, 0, 1)[inner]]
+    # Without the states that only lie outside the box.
+    counts = np.bincount(index.ravel(), minlength=len(names))
+    kept = np.flatnonzero((counts > 0) | (np.arange(len(names)) == 0))
+    table = np.zeros(len(names), np.uint16)
+    table[kept] = np.arange(len(kept))
+    palette = list(names)
+    return Cells(low, tuple(palette[number] for number in kept), table[index])
 
 
 def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
@@ -84,20 +99,15 @@ def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
     folder: give it a copy.
 
     Args:
-        folder: The new folder.
         cells: Cells with complete states, since readers differ in the defaults of missing ones.
-        version: One of LAYOUTS.
     """
     if version not in LAYOUTS:
         raise UsageError(f"worlds are written for {' and '.join(LAYOUTS)}, not for '{plain(version[:20])}'")
     layout = LAYOUTS[version]
     low, high = box_of(cells)
     demand_inside(low[1], high[1], version)
-    chunks = [
-        (cx, cz)
-        for cz in range(low[2] // SIDE, high[2] // SIDE + 1)
-        for cx in range(low[0] // SIDE, high[0] // SIDE + 1)
-    ]
+    spans = (range(low[axis] // SIDE, high[axis] // SIDE + 1) for axis in (2, 0))
+    chunks = [(cx, cz) for cz, cx in product(*spans)]
     with atomic_folder(folder) as part:
         for rx, rz in dict.fromkeys((cx // CHUNKS, cz // CHUNKS) for cx, cz in chunks):
             own = ((cx, cz) for cx, cz in chunks if (cx // CHUNKS, cz // CHUNKS) == (rx, rz))
@@ -139,29 +149,6 @@ def check_box(box: Box) -> Box:
     return low, high
 
 
-def _take(chunk: Fields, at: tuple[int, int], low: Corner, index: NDArray[np.uint16], names: dict[str, int]) -> None:
-    """Put the part of a chunk that lies in the box into its cells."""
-    for section in sections_of(chunk, at):
-        corner = (SIDE * at[0], SIDE * section.level, SIDE * at[1])
-        if not -SIDE < corner[1] - low[1] < index.shape[1]:
-            continue
-        numbers, own = section_numbers(section)
-        if len(names) + len(own) > MOST_STATES:
-            raise section.fields.error(section.palette, f"is one state too many: a box holds {MOST_STATES}")
-        table = np.array([names.setdefault(name, len(names)) for name in own], np.uint16)
-        inner, outer = overlap(corner, low, index.shape)
-        index[outer] = table[numbers.transpose(2, 0, 1)[inner]]
-
-
-def _used(origin: Corner, names: list[str], index: NDArray[np.uint16]) -> Cells:
-    """Cells without the states that only lie outside the box."""
-    counts = np.bincount(index.ravel(), minlength=len(names))
-    kept = np.flatnonzero((counts > 0) | (np.arange(len(names)) == 0))
-    table = np.zeros(len(names), np.uint16)
-    table[kept] = np.arange(len(kept))
-    return Cells(origin, tuple(names[number] for number in kept), table[index])
-
-
 def _corner(place: Corner) -> Corner:
     if len(place) != 3 or not all(isinstance(one, (int, np.integer)) and abs(one) <= MOST_COORDINATE for one in place):
         raise UsageError(f"a corner is three whole numbers x, y, z within {MOST_COORDINATE}, got {str(place)[:60]}")
@@ -193,7 +180,6 @@ def demand_inside(low_y: int, high_y: int, version: str) -> None:
     """Check that heights lie inside a world.
 
     Args:
-        low_y: Lowest y.
         high_y: Highest y, included.
         version: Version of the game; one that is not in `versions.VERSIONS` is not checked.
     """
@@ -221,7 +207,12 @@ def chunk_bytes(cells: Cells, cx: int, cz: int, layout: Layout) -> bytes:
         "isLightOn": tags.Byte(1),
     }
     nothing = tags.List[tags.Compound]([])
-    sections = _sections_1_16(tags, numbers, cells) if old else _sections_1_20(tags, numbers, cells, layout)
+    sections = []
+    for n in range(layout.height // SIDE):
+        part = numbers[:, SIDE * n : SIDE * (n + 1)].transpose(1, 2, 0).ravel()
+        if part.any() or not old:  # 1.16 saves no sections of air
+            fields = bare_section(tags, layout.bottom // SIDE + n, old=old)
+            sections.append(tags.Compound(fields | blocks_of(tags, part, cells.palette, old=old)))
     listed = tags.List[tags.Compound](sections)
     version = tags.Int(layout.data_version)
     if old:
@@ -264,9 +255,6 @@ class Section(NamedTuple):
 
     Attributes:
         level: Its y, in sections.
-        fields: Its compound.
-        palette: Name of the field with the names of blocks.
-        data: Name of the field with their numbers.
     """
 
     level: int
@@ -323,32 +311,23 @@ def section_numbers(section: Section) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def overlap(
-    corner: tuple[int, int, int], low: tuple[int, int, int], sides: tuple[int, ...]
-) -> tuple[tuple[slice, slice, slice], tuple[slice, slice, slice]]:
-    """Return where a section and a box overlap.
-
-    Args:
-        corner: Lowest corner of the section, x, y, z.
-        low: Lowest corner of the box.
-        sides: Sides of the box.
-    """
+    corner: tuple[int, int, int],
+    low: tuple[int, int, int],
+    sides: tuple[int, ...],
+    own: tuple[int, ...] = (SIDE, SIDE, SIDE),
+) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Slices in which a section, or a part with sides `own`, overlaps a box: of the part, and of the box."""
     starts = [a - b for a, b in zip(corner, low, strict=True)]
-    spans = [(max(0, at), min(side, at + SIDE)) for at, side in zip(starts, sides, strict=True)]
-    (x, y, z), (i, j, k) = starts, spans
-    inner = slice(i[0] - x, i[1] - x), slice(j[0] - y, j[1] - y), slice(k[0] - z, k[1] - z)
-    return inner, (slice(*i), slice(*j), slice(*k))
+    spans = [(max(0, at), min(side, at + width)) for at, side, width in zip(starts, sides, own, strict=True)]
+    inner = tuple(slice(first - at, last - at) for (first, last), at in zip(spans, starts, strict=True))
+    return inner, tuple(slice(*span) for span in spans)
 
 
 def _column(cells: Cells, cx: int, cz: int, layout: Layout) -> NDArray[np.uint16]:
     """(16, height, 16) numbers of the palette, the whole chunk from the bottom of the world."""
     found = np.zeros((SIDE, layout.height, SIDE), np.uint16)
-    starts = [a - b for a, b in zip(cells.origin, (SIDE * cx, layout.bottom, SIDE * cz), strict=True)]
-    spans = [
-        (max(0, at), min(side, at + own)) for at, own, side in zip(starts, cells.index.shape, found.shape, strict=True)
-    ]
-    outer = tuple(slice(low, high) for low, high in spans)
-    inner = tuple(slice(low - at, high - at) for (low, high), at in zip(spans, starts, strict=True))
-    found[outer] = cells.index[inner]
+    inner, outer = overlap((SIDE * cx, layout.bottom, SIDE * cz), cells.origin, cells.size, found.shape)
+    found[inner] = cells.index[outer]
     return found
 
 
@@ -357,27 +336,6 @@ def _heights(numbers: NDArray[np.uint16], palette: tuple[str, ...]) -> NDArray[n
     solid = np.array([base_name(text) not in AIR_NAMES for text in palette])[numbers]
     tops = numbers.shape[1] - solid[:, ::-1].argmax(axis=1)
     return np.where(solid.any(axis=1), tops, 0).T.ravel()
-
-
-def _sections_1_16(tags: Any, numbers: NDArray[np.uint16], cells: Cells) -> list[Any]:
-    parts = ((level, _part(numbers, level)) for level in range(len(numbers[0]) // SIDE))
-    # Not those of air, as the game.
-    return [
-        tags.Compound(bare_section(tags, level, old=True) | blocks_of(tags, part, cells.palette, old=True))
-        for level, part in parts
-        if part.any()
-    ]
-
-
-def _sections_1_20(tags: Any, numbers: NDArray[np.uint16], cells: Cells, layout: Layout) -> list[Any]:
-    bottom = layout.bottom // SIDE
-    return [
-        tags.Compound(
-            bare_section(tags, bottom + level, old=False)
-            | blocks_of(tags, _part(numbers, level), cells.palette, old=False)
-        )
-        for level in range(layout.height // SIDE)
-    ]
 
 
 def bare_section(tags: Any, level: int, *, old: bool) -> dict[str, Any]:
@@ -392,10 +350,7 @@ def blocks_of(tags: Any, part: NDArray[Any], palette: Sequence[str], *, old: boo
     """Make the fields that hold the blocks of a section.
 
     Args:
-        tags: nbtlib's classes.
         part: Numbers (4096,) of `palette` along x, then z, then y; 0 is air.
-        palette: States of the blocks.
-        old: In the layout of 1.16.5.
     """
     # The game put air first in 1.16, met or not, and readers count on it: one took a section of stone for nothing.
     used = np.union1d(part, [0]) if old else np.unique(part)
@@ -405,11 +360,6 @@ def blocks_of(tags: Any, part: NDArray[Any], palette: Sequence[str], *, old: boo
     if old:
         return {"Palette": entries, "BlockStates": data}
     return {"block_states": tags.Compound({"palette": entries} | ({"data": data} if len(used) > 1 else {}))}
-
-
-def _part(numbers: NDArray[np.uint16], level: int) -> NDArray[np.uint16]:
-    """The numbers of a section along x, then z, then y."""
-    return numbers[:, SIDE * level : SIDE * (level + 1)].transpose(1, 2, 0).ravel()
 
 
 def _entry(tags: Any, text: str) -> Any:
@@ -432,20 +382,7 @@ _INTEGERS, _LIST = (1, 2, 3, 4), 9
 
 
 def version_of(world: Path, box: Box) -> str:
-    """Find the version whose names a box of a saved world uses.
-
-    Args:
-        world: Folder of the saved world.
-        box: The box.
-
-    Returns:
-        One of `versions.VERSIONS`.
-
-    Raises:
-        UsageError: The box is above or below the world.
-        DataError: Not a saved world, or a chunk is missing, damaged, of another version, or of another one than the
-            chunks before.
-    """
+    """Find the version whose names a box of a saved world uses."""
     if not world.is_dir():
         raise DataError(f"{world}: no such folder")
     found = ""
@@ -470,15 +407,6 @@ def put_cells(world: Path, out: Path, cells: Cells) -> None:
 
     Chunks that the cells touch lose what chests, signs and the like hold where cells are put. All else stays the same
     to the byte.
-
-    Args:
-        world: Folder of the saved world.
-        out: The new folder, outside `world`.
-        cells: Cells with complete states, in the names of `version_of`.
-
-    Raises:
-        UsageError: `out` exists or lies in the world, or as `version_of`.
-        DataError: The world has links, cannot be read as `version_of`, or cannot be written.
     """
     box = box_of(cells)
     version_of(world, box)

@@ -44,9 +44,6 @@ class Player:
         """Take over a bot that has joined.
 
         Args:
-            bridge: The bridge to Node.
-            name: Name of the bot.
-            version: Version of the server.
             spacing_s: Pause after each command in seconds, for servers that kick players who send many.
         """
         self._bridge, self.name, self.version, self._spacing_s = bridge, name, version, spacing_s
@@ -69,8 +66,6 @@ class Player:
 
         Args:
             x: Middle of the feet in game coordinates.
-            y: Height of the feet.
-            z: Middle of the feet.
             yaw: Radians; None keeps it.
             pitch: Radians; None keeps it.
             dimension: Such as "minecraft:the_nether", where the server has it.
@@ -122,9 +117,6 @@ class Player:
         """Ask the bridge something about this bot.
 
         Args:
-            verb: The question, without its family.
-            args: Its arguments.
-            data: Bytes that follow the question.
             deadline_s: Seconds until the whole answer must have arrived.
         """
         return self._bridge.ask(f"bot.{verb}", {**(args or {}), "name": self.name}, data=data, deadline_s=deadline_s)
@@ -134,18 +126,9 @@ class JsServer(Player, Closing):
     """A server of ours with a bot on it, both in one child process; a context manager. It listens to this machine only.
 
     Args:
-        cells: Its world, with walls and a floor of barrier around.
-        version: Version of the game.
-        world: Folder of a saved world, which is copied and never written to. Neither cells nor world: endless grass
-            with the feet at y = 5.
         port: 0 for any free one; the attribute then holds the one it has.
         spawn: Feet of a player who joins; by default on top of the middle of the cells, or where the saved world says.
         seed: The answer to the command /seed, of which nothing is made; a saved world has its own.
-        packages: Folder of the Node packages.
-
-    Raises:
-        UsageError: Both cells and world are given.
-        WorldError: The server cannot be started (see `Bridge.start`).
     """
 
     def __init__(
@@ -162,11 +145,19 @@ class JsServer(Player, Closing):
         """Start the server and join it; see the class."""
         if cells is not None and world is not None:
             raise UsageError("a server is filled with cells or with a saved world, not with both")
-        self._cells, self._world, self._spawn, self._seed = cells, world, spawn, seed
-        self._packages, self._wanted_port = packages, port
         self._copy: TemporaryDirectory[str] | None = None
         self.name, self.version, self._spacing_s = "walker", version, 0.0
-        self._open()
+        self._bridge = Bridge.start(packages)
+        try:
+            data = b"" if cells is None else to_bytes(cells)
+            args = {"version": version, "spawn": spawn, "seed": str(seed), "world": self._copied(world), "port": port}
+            opened = self._bridge.ask("server.open", args, data=data, deadline_s=_OPEN_S).ok
+            self.port: int = opened["port"]
+            self._view: int = opened["view"]
+            self.join(self.name)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def pid(self) -> int:
@@ -183,33 +174,18 @@ class JsServer(Player, Closing):
         if self._copy is not None:
             self._copy.cleanup()
 
-    def _open(self) -> None:
-        self._bridge = Bridge.start(self._packages)
-        try:
-            data = b"" if self._cells is None else to_bytes(self._cells)
-            args = {"version": self.version, "spawn": self._spawn, "seed": str(self._seed), "world": self._copied()}
-            opened = self._bridge.ask(
-                "server.open", {**args, "port": self._wanted_port}, data=data, deadline_s=_OPEN_S
-            ).ok
-            self.port: int = opened["port"]
-            self._view: int = opened["view"]
-            self.join(self.name)
-        except BaseException:
-            self.close()
-            raise
-
-    def _copied(self) -> str | None:
+    def _copied(self, world: Path | None) -> str | None:
         """A copy of the saved world, without its players: the server writes into the folder that it serves."""
-        if self._world is None:
+        if world is None:
             return None
-        if not self._world.is_dir():
-            raise DataError(f"{self._world}: no such folder")
+        if not world.is_dir():
+            raise DataError(f"{world}: no such folder")
         self._copy = TemporaryDirectory(prefix="worldgauge-", ignore_cleanup_errors=True)
         try:
-            shutil.copy(self._world / "level.dat", self._copy.name)
-            shutil.copytree(self._world / "region", Path(self._copy.name, "region"))
+            shutil.copy(world / "level.dat", self._copy.name)
+            shutil.copytree(world / "region", Path(self._copy.name, "region"))
         except (OSError, shutil.Error) as error:
-            raise DataError(f"{self._world}: no saved world that can be copied ({error})") from error
+            raise DataError(f"{world}: no saved world that can be copied ({error})") from error
         return self._copy.name
 
 
@@ -217,8 +193,6 @@ def join(bridge: Bridge, name: str, **where: Any) -> Player:
     """Join a server with a bot.
 
     Args:
-        bridge: The bridge to Node.
-        name: Name of the bot.
         **where: host (default: this machine), port, version to ask for, view distance in chunks.
     """
     joined = bridge.ask("bot.join", {"name": name, **where}, deadline_s=_JOIN_S).ok
@@ -237,8 +211,6 @@ class Online(Offline):
     """The body of a player in given cells; `close` leaves the server running.
 
     Args:
-        player: The bot.
-        cells: The cells.
         dimension: Where the cells are, such as "minecraft:the_nether"; None for the bot's own.
     """
 
@@ -257,8 +229,6 @@ class Online(Offline):
         return self._player.ask(verb, args, data, deadline_s=deadline_s + ticks * _LATE_TICK_S)
 
 
-SERVER_VARIABLE = "WORLDGAUGE_MINECRAFT_SERVER"
-"""Names one for the tests, as host:port."""
 PORT = 25565
 SPACING_S = 0.1
 """Between two commands: the game's server kicks who sends many at once."""
@@ -296,11 +266,7 @@ class JavaServer(Player, Closing):
         """Join a running server with a bot.
 
         Args:
-            host: Name or address.
-            port: Its port.
-            name: Name of the bot.
             spacing_s: Pause after each command, seconds.
-            packages: Folder of the Node packages.
         """
         super().__init__(Bridge.start(packages), name, "", spacing_s)
         try:

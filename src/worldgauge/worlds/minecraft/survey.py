@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,13 +47,10 @@ def survey(
     """Read the columns around a place of a running world.
 
     Args:
-        player: The bot.
         centre: x, y, z in game coordinates.
-        reach: Half the width: columns x - reach to x + reach - 1, and the same along z.
         heights: Lowest and highest y, both included. None for all but the empty layers above, and those more than DEPTH
             below both `centre` and the lowest ground.
         dimension: Such as "minecraft:the_nether"; None for the bot's own.
-        progress: Called with the columns read so far and their total.
     """
     (x, y, z), (bottom, top) = centre, heights or _HEIGHTS
     box = (x - reach, bottom, z - reach), (x + reach - 1, top, z + reach - 1)
@@ -75,10 +71,8 @@ def read_box(
     air of that one.
 
     Args:
-        player: The bot.
         box: The box, both corners included.
         dimension: Such as "minecraft:the_nether"; None for the bot's own.
-        progress: Called with the columns read so far and their total.
     """
     low, high = check_box(box)
     index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
@@ -86,18 +80,26 @@ def read_box(
     waiting = list(_tiles(low, high, side))
     with _back_again(player, dimension):
         while waiting:
-            tile = waiting.pop()
+            tile = (x, y, z), (i, j, k) = waiting.pop()
+            # Where chunks meet, so that none of them is farther off than half the side.
+            east, south = (_CHUNK * ((a // _CHUNK + b // _CHUNK + 1) // 2) for a, b in ((x, i), (z, k)))
             try:
-                player.teleport(*tile.middle, dimension=dimension)
-                for part in tile.rows:
-                    _take(player.read(part), low, index, names)
+                player.teleport(float(east), _FLY_Y, float(south), dimension=dimension)
+                # Row by row of chunks: each is waited for, and an answer that holds too many would be late.
+                for first, last in _spans(z, k, 1):
+                    part = player.read(((x, y, first), (i, j, last)))
+                    if len(names) + len(part.palette) > MOST_STATES:
+                        raise WorldError(f"a box with more than {MOST_STATES} block states; survey a smaller one")
+                    table = np.array([names.setdefault(name, len(names)) for name in part.palette], np.uint16)
+                    own = (slice(a - b, a - b + n) for a, b, n in zip(part.origin, low, part.size, strict=True))
+                    index[tuple(own)] = table[part.index]
             except BridgeError as error:
                 if error.kind != "no-chunk" or side == _SMALL_TILE:
                     raise
                 side = _SMALL_TILE
                 waiting = [part for one in (*waiting, tile) for part in _tiles(*one, side)]
                 continue
-            done += tile.columns
+            done += (i - x + 1) * (k - z + 1)
             progress(done, index.shape[0] * index.shape[2])
     return _sorted(low, index, names)
 
@@ -113,35 +115,11 @@ def seed_of(player: Player) -> int | None:
     return int(reply[1]) if reply else None
 
 
-class _Tile(NamedTuple):
-    """A part of the box that is read from one point."""
-
-    low: Corner
-    high: Corner
-
-    @property
-    def middle(self) -> tuple[float, float, float]:
-        """Where chunks meet, so that none of them is farther off than half the side."""
-        x, z = (_CHUNK * ((self.low[axis] // _CHUNK + self.high[axis] // _CHUNK + 1) // 2) for axis in (0, 2))
-        return float(x), _FLY_Y, float(z)
-
-    @property
-    def rows(self) -> Iterator[Box]:
-        """Of chunks: each is waited for, and an answer that holds too many would be late."""
-        (x, y, z), (i, j, k) = self
-        for a, b in _spans(z, k, 1):
-            yield (x, y, a), (i, j, b)
-
-    @property
-    def columns(self) -> int:
-        (x, _, z), (i, _, k) = self
-        return (i - x + 1) * (k - z + 1)
-
-
-def _tiles(low: Corner, high: Corner, side: int) -> Iterator[_Tile]:
+def _tiles(low: Corner, high: Corner, side: int) -> Iterator[Box]:
+    """Parts of a box that are read from one point each, up to `side` chunks wide."""
     for x, i in _spans(low[0], high[0], side):
         for z, k in _spans(low[2], high[2], side):
-            yield _Tile((x, low[1], z), (i, high[1], k))
+            yield (x, low[1], z), (i, high[1], k)
 
 
 def _spans(low: int, high: int, chunks: int) -> Iterator[tuple[int, int]]:
@@ -165,15 +143,6 @@ def _back_again(player: Player, dimension: str | None) -> Iterator[None]:
         raise
     if dimension is None:
         player.teleport(x, y, z, yaw, pitch)
-
-
-def _take(part: Cells, low: Corner, index: NDArray[np.uint16], names: dict[str, int]) -> None:
-    """Put a part into the whole."""
-    if len(names) + len(part.palette) > MOST_STATES:
-        raise WorldError(f"a box with more than {MOST_STATES} block states; survey a smaller one")
-    table = np.array([names.setdefault(name, len(names)) for name in part.palette], np.uint16)
-    spans = [slice(a - b, a - b + n) for a, b, n in zip(part.origin, low, part.size, strict=True)]
-    index[tuple(spans)] = table[part.index]
 
 
 def _trimmed(cells: Cells, y: int) -> Cells:

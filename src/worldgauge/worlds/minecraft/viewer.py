@@ -29,20 +29,13 @@ _GAME = np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]], np.float64)
 """Our x, y, z in the game's axes."""
 
 
-class Viewer(Closing):
+class MinecraftViewer(Closing):
     """A renderer of cells with the game's textures; a context manager, for one thread.
 
     Args:
-        cells: The cells.
         width: Width of pictures in pixels.
         height: Height of pictures in pixels.
-        released: Leave out all stairs, as the published frames do.
-        version: Version of the game whose blocks the cells hold, one that the viewer draws exactly.
         packages: Folder of its Node packages; the installed ones by default.
-
-    Raises:
-        UsageError: The size is out of range.
-        WorldError: Node, its packages or Xvfb are missing, or it cannot draw the version or the cells.
     """
 
     def __init__(
@@ -73,31 +66,22 @@ class Viewer(Closing):
             raise
 
     def frame(self, pose: ArrayLike) -> NDArray[np.uint8]:
-        """Render a picture. The same pose gives the same bytes, whatever was drawn before.
+        """Render a picture (height, width, 3) for a camera-to-world pose (4, 4) in the frame of `Cells.ours`.
 
-        Args:
-            pose: Camera-to-world pose (4, 4) in the frame of `Cells.ours`.
-
-        Returns:
-            (height, width, 3) uint8.
+        The same pose gives the same bytes, whatever was drawn before.
         """
         pose = camera_pose(pose)
-        data = self._bridge.ask("viewer.frame", {"matrix": self._matrix(pose)}, deadline_s=_FRAME_S).data
+        x, y, z = pose[:3, 3].tolist()
+        matrix = np.eye(4)  # in the game's axes, x right, y up and z back
+        matrix[:3, :3] = _GAME @ pose[:3, :3] * (1, -1, -1)
+        matrix[:3, 3] = self.cells.game((x, y, z))
+        data = self._bridge.ask("viewer.frame", {"matrix": matrix.T.ravel().tolist()}, deadline_s=_FRAME_S).data
         rgba = np.frombuffer(data, np.uint8).reshape(*self._size, 4)
         return np.ascontiguousarray(rgba[::-1, :, :3])
 
     def close(self) -> None:
         """End the child process and its display."""
         self._bridge.close()
-
-    def _matrix(self, pose: NDArray[np.float64]) -> list[float]:
-        """The pose in the game's axes, x right, y up and z back, column by column."""
-        x, y, z = pose[:3, 3].tolist()
-        matrix = np.eye(4)
-        matrix[:3, :3] = _GAME @ pose[:3, :3] * (1, -1, -1)
-        matrix[:3, 3] = self.cells.game((x, y, z))
-        flat: list[float] = matrix.T.ravel().tolist()
-        return flat
 
 
 def _textures(path: Path) -> NDArray[np.uint8]:

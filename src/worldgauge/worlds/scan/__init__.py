@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from worldgauge.core.english import some
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
+from worldgauge.worlds.captions import seen, sentence
 from worldgauge.worlds.gpu.batch import Batched
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
@@ -21,16 +23,21 @@ if TYPE_CHECKING:
 
     from worldgauge.worlds.gpu.batch import Out, Views
     from worldgauge.worlds.gpu.scenes import ScanBatch
-    from worldgauge.worlds.scan.clusters import Scene
+    from worldgauge.worlds.scan.clusters import ScanScene
     from worldgauge.worlds.scan.heightfield import Heightfield
     from worldgauge.worlds.scan.navmesh import NavMesh
-    from worldgauge.worlds.scan.prepared import Prepared, Reading
+    from worldgauge.worlds.scan.prepared import Prepared, ScanOptions
     from worldgauge.worlds.scan.semantics import Names, Region
     from worldgauge.worlds.scan.sources import SceneFiles
     from worldgauge.worlds.walking.ground import Ground
 
 MOST_UNREAD = 0.05
 """Share of the area without its texture beyond which a scan is not used."""
+
+
+_ROOM = "a room in a real building"
+_SHELL = frozenset({"ceiling", "floor", "misc", "object", "objects", "remove", "unknown", "unlabeled", "void", "wall"})
+"""Categories that captions do not name."""
 
 
 @worlds.register("scan", walkable=True, example={"scene": "example/room"})
@@ -56,10 +63,10 @@ class Scan(Batched):
 
     def __init__(self, scene: str, storey: int | None = None, sliding: bool = False) -> None:
         from worldgauge.worlds.scan import sources
-        from worldgauge.worlds.scan.prepared import Reading
+        from worldgauge.worlds.scan.prepared import ScanOptions
 
         found = sources.scene(scene)
-        self._open(scene, found.geometry, Reading(found.up), storey, found.navmesh)
+        self._open(scene, found.geometry, ScanOptions(found.up), storey, found.navmesh)
         self.sliding = sliding
         self._files = found
         if found.names is not None:
@@ -74,7 +81,7 @@ class Scan(Batched):
             raise WorldError(f"scene '{scene}': {self.prepared.unread:.0%} of it has no texture; {why}")
 
     @classmethod
-    def of_file(cls, path: Path, reading: Reading, navmesh: Path | None = None) -> Scan:
+    def of_file(cls, path: Path, reading: ScanOptions, navmesh: Path | None = None) -> Scan:
         """A file that is in no registered folder, for a look at it.
 
         Args:
@@ -93,7 +100,9 @@ class Scan(Batched):
         scan._open(path.name, path, reading, None, navmesh)
         return scan
 
-    def _open(self, key: str, path: Path, reading: Reading, storey: int | None, navmesh: Path | None = None) -> None:
+    def _open(
+        self, key: str, path: Path, reading: ScanOptions, storey: int | None, navmesh: Path | None = None
+    ) -> None:
         from worldgauge.worlds.scan.prepared import prepare
 
         self.key, self.storey, self.reading, self._navmesh = key, storey, reading, navmesh
@@ -103,7 +112,11 @@ class Scan(Batched):
     @classmethod
     def describe(cls, scene: str, storey: int | None = None, sliding: bool = False) -> str:
         """Describe the place in a sentence; a key does not say what is there."""
-        return "A scan of real rooms, in first person."
+        return sentence(_ROOM)
+
+    def caption(self, view: View, pose: FloatArray) -> str:
+        """Describe a view in a sentence: a room and, in scans with names, its largest things."""
+        return sentence(_ROOM, [some(noun, count) for noun, count in seen(view, self._nouns.get)])
 
     @property
     def facts(self) -> WorldFacts:
@@ -168,26 +181,25 @@ class Scan(Batched):
         """Things with a category, by instance number; the box of each is that of its corners."""
         if self.names is not None:
             return self.names.landmarks
-        scene = self.prepared.scene
-        named = np.flatnonzero((scene.instance > 0) & (scene.category > 0))
-        if not len(named):
-            return ()
-        order = named[np.argsort(scene.instance[named], kind="stable")]
-        numbers, first = np.unique(scene.instance[order], return_index=True)
-        corners = scene.corners[order].astype(np.float64).reshape(-1, 3, 3)
-        low = np.minimum.reduceat(corners.min(1), first)
-        high = np.maximum.reduceat(corners.max(1), first)
-        return tuple(
-            Landmark(
-                self.categories[int(scene.category[order[start]])],
-                int(number),
-                (float(a[0]), float(a[1]), float(a[2])),
-                (float(b[0]), float(b[1]), float(b[2])),
-            )
-            for number, start, a, b in zip(numbers, first, low, high, strict=True)
-        )
+        from worldgauge.worlds.scan.clusters import boxes_of
 
-    def part(self, instance: int) -> Scene:
+        scene = self.prepared.scene
+        numbers = np.where(scene.category > 0, scene.instance, 0).astype(np.uint16)
+        boxes, found = boxes_of(scene, numbers), []
+        for number, first in zip(*np.unique(numbers, return_index=True), strict=True):
+            if number > 0:
+                (a, b, c), (d, e, f) = (corner.tolist() for corner in boxes[int(number)])
+                found.append(Landmark(self.categories[int(scene.category[first])], int(number), (a, b, c), (d, e, f)))
+        return tuple(found)
+
+    @cached_property
+    def _nouns(self) -> dict[int, str]:
+        """What things are, by number, without the shell of the room and names that are no words."""
+        named = {thing.instance: thing.category for thing in self.landmarks}
+        words = {number: name for number, name in named.items() if name.replace(" ", "").isalpha()}
+        return {number: name for number, name in words.items() if name not in _SHELL}
+
+    def part(self, instance: int) -> ScanScene:
         """The triangles of one of its landmarks, for `rendering.camera`."""
         if self.names is not None:
             return self.names.part(instance)

@@ -62,7 +62,7 @@ _A, _B, _C = np.uintp(0), np.uintp(3), np.uintp(6)
 _ONE, _TWO = np.uintp(1), np.uintp(2)
 
 
-class Grid(NamedTuple):
+class RayGrid(NamedTuple):
     """Rays of a camera: for a pinhole x = column, y = row, z = 1; for a panorama see `ray`.
 
     Attributes:
@@ -74,6 +74,9 @@ class Grid(NamedTuple):
     across: NDArray[np.float64]
     down: NDArray[np.float64]
     lens: NDArray[np.float64]
+
+
+Grid = RayGrid  # see `clusters.Scene`
 
 
 @inlined
@@ -132,12 +135,9 @@ def cover(scene, order, nearest, eye, turn, grid, far, stale, box, inverse, hit)
     """Find the nearest triangle for each pixel.
 
     Args:
-        scene: A `Scene`.
-        order: Clusters that may be seen, near ones first.
         nearest: (C,) their nearest distances; see `visible`.
         eye: (3,) metres.
         turn: (3, 3), camera to world.
-        grid: A `Grid`.
         far: (H / BLOCK, W / BLOCK) float64 zeros, to remember the least 1 / distance of each block.
         stale: Of the same shape, uint8 zeros: blocks that were drawn into since.
         box: (4,) int64, to work in.

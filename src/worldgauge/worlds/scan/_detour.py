@@ -40,7 +40,6 @@ class Surface(NamedTuple):
         triangles: (T, 3, 3) corners.
         outer: (T, 3) bool, whether the edge that begins at each corner is on the border of the polygon.
         order: (T, 3) int64, number of each corner within the polygon.
-        climb_m: Height of a step that a walker climbs.
     """
 
     corners: FloatArray
@@ -131,10 +130,6 @@ def straight(surface, number, start, end, length):  # type: ignore[no-untyped-de
     """Where a walker comes that goes from a place on a polygon straight to a point, and stops before a wall.
 
     Args:
-        surface: The floor.
-        number: The polygon.
-        start: The place.
-        end: The point.
         length: Distance of both in the plane, metres.
     """
     here = number
@@ -154,8 +149,6 @@ def pulled(start, end, portals):  # type: ignore[no-untyped-def]
     """The taut way (n, 3) through portals, by the funnel algorithm.
 
     Args:
-        start: Where it begins.
-        end: Where it ends.
         portals: (m, 2, 3) left and right end of the edges between one polygon and the next.
     """
     # Every turn is at a later portal than the one before.

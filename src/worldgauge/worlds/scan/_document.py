@@ -39,15 +39,7 @@ class Damaged(Exception):
 
 
 class Document:
-    """A glTF file: its parts by kind and number.
-
-    Args:
-        path: A .glb or .gltf file. Other files are read from its folder only.
-
-    Raises:
-        Damaged: The container is damaged.
-        DataError: A file cannot be read.
-    """
+    """A glTF file: its parts by kind and number."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -101,9 +93,6 @@ class Document:
         """Values (count, width) of an accessor.
 
         Args:
-            index: Number of the accessor.
-            widths: Numbers in an element that are allowed.
-            user: What asks, for messages.
             exact: Keep the stored whole numbers; else those that are normalised become 0 to 1 or -1 to 1.
         """
         accessor, where = self.item("accessors", index, user), f"accessors[{index}]"
@@ -114,7 +103,14 @@ class Document:
         dtype = _component(accessor, where)
         count = whole(accessor, "count", where, 1, MOST_ELEMENTS)
         if "bufferView" in accessor:
-            values = self._strided(accessor, dtype, width, count, where)
+            held = self.bytes_of(accessor["bufferView"], where)
+            view = self.item("bufferViews", accessor["bufferView"], where)
+            start = whole(accessor, "byteOffset", where, 0, MOST_BYTES, 0)
+            element = dtype.itemsize * width
+            stride = whole(view, "byteStride", where, 1, 255, element) if "byteStride" in view else element
+            if stride < element or start + (count - 1) * stride + element > len(held):
+                raise Damaged(f"{where}: {count} elements of {element} bytes pass the end of its buffer view")
+            values: NDArray[Any] = np.ndarray((count, width), dtype, held, start, (stride, dtype.itemsize))
         elif count > _MOST_ZEROS:
             raise Damaged(f"{where}: {count} elements without a bufferView pass the limit of {_MOST_ZEROS}")
         else:
@@ -125,19 +121,6 @@ class Document:
             return values
         scaled = values.astype(np.float32) / np.float32(np.iinfo(dtype).max)
         return np.maximum(scaled, -1) if dtype.kind == "i" else scaled
-
-    def _strided(
-        self, accessor: Mapping[str, Any], dtype: np.dtype[Any], width: int, count: int, where: str
-    ) -> NDArray[Any]:
-        held = self.bytes_of(accessor["bufferView"], where)
-        view = self.item("bufferViews", accessor["bufferView"], where)
-        start = whole(accessor, "byteOffset", where, 0, MOST_BYTES, 0)
-        element = dtype.itemsize * width
-        stride = whole(view, "byteStride", where, 1, 255, element) if "byteStride" in view else element
-        if stride < element or start + (count - 1) * stride + element > len(held):
-            raise Damaged(f"{where}: {count} elements of {element} bytes pass the end of its buffer view")
-        rows: NDArray[Any] = np.ndarray((count, width), dtype, held, start, (stride, dtype.itemsize))
-        return rows
 
     def _sparse(self, sparse: Mapping[str, Any], values: NDArray[Any], where: str) -> NDArray[Any]:
         where = f"{where}.sparse"
@@ -281,16 +264,7 @@ def _parts_of(data: bytes) -> tuple[bytes, memoryview | None]:
 
 
 def meshopt_bytes(extension: Mapping[str, Any], packed: memoryview, where: str) -> memoryview:
-    """Decode the bytes of a buffer view with EXT_meshopt_compression.
-
-    Args:
-        extension: Its object of the extension.
-        packed: The compressed bytes.
-        where: The view, for messages.
-
-    Returns:
-        The bytes.
-    """
+    """Decode the bytes of a buffer view with EXT_meshopt_compression."""
     stride, count = whole(extension, "byteStride", where, 1, 256), whole(extension, "count", where, 1, MOST_ELEMENTS)
     mode, kept = extension.get("mode"), extension.get("filter", "NONE")
     if stride * count > min(MOST_BYTES, _MOST_SWELL * len(packed) + 65536):
@@ -310,7 +284,11 @@ def meshopt_bytes(extension: Mapping[str, Any], packed: memoryview, where: str) 
             raw = meshoptimizer.decode_vertex_buffer(count, stride, bytes(packed), np.dtype((np.void, stride)))
             decoded = np.frombuffer(raw.tobytes(), np.uint8)
             if kept == "EXPONENTIAL":
-                decoded = _exponential(decoded)
+                # Undo the filter EXPONENTIAL: 8 bits of exponent over 24 bits of mantissa, both signed.
+                word = decoded.view("<i4")
+                power, mantissa = word >> 24, (word << 8) >> 8
+                values: NDArray[np.uint8] = np.ldexp(mantissa.astype(np.float32), power).astype("<f4").view(np.uint8)
+                decoded = values
             elif kept == "QUATERNION":
                 decoded = _quaternions(decoded)
         else:
@@ -324,11 +302,6 @@ def meshopt_bytes(extension: Mapping[str, Any], packed: memoryview, where: str) 
 
 def draco_arrays(packed: bytes, ids: Mapping[str, int], where: str) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
     """Decode a primitive with KHR_draco_mesh_compression.
-
-    Args:
-        packed: The compressed bytes.
-        ids: Draco's ids of attributes by glTF's names.
-        where: The primitive, for messages.
 
     Returns:
         Triangles (T, 3), and attributes (V, n) by glTF's names.
@@ -358,11 +331,3 @@ def _quaternions(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     np.put_along_axis(values, place % 4, np.column_stack([small, large]), 1)
     packed: NDArray[np.uint8] = np.rint(values * 32767).astype("<i2").reshape(-1).view(np.uint8)
     return packed
-
-
-def _exponential(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Undo the filter EXPONENTIAL: 8 bits of exponent over 24 bits of mantissa, both signed."""
-    word = data.view("<i4")
-    power, mantissa = word >> 24, (word << 8) >> 8
-    values: NDArray[np.uint8] = np.ldexp(mantissa.astype(np.float32), power).astype("<f4").view(np.uint8)
-    return values

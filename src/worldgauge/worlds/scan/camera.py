@@ -16,20 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, camera_pose
 from worldgauge.worlds import View
 from worldgauge.worlds.scan import _cover
-from worldgauge.worlds.scan._cover import Grid, fetch_ahead, inlined, kernel, met, part, wrapped
-from worldgauge.worlds.scan.clusters import Scene
+from worldgauge.worlds.scan._cover import RayGrid, fetch_ahead, inlined, kernel, met, part, wrapped
+from worldgauge.worlds.scan.clusters import ScanScene
 from worldgauge.worlds.scan.mesh import CLAMP, MIRROR
 
 
-def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position: bool = False) -> View:
+def render(scene: ScanScene, pose: ArrayLike, camera: Camera | Panorama, *, position: bool = False) -> View:
     """Render a view. Safe to call from several threads.
 
     Where nothing is met, a hole of the scan, the colour is black, depth infinite, category and instance 0.
 
     Args:
-        scene: The scene.
         pose: Camera-to-world pose (4, 4).
-        camera: The camera.
         position: Also the world position of every pixel, metres.
     """
     eye, turn, grid, inverse, hit = _covered(scene, pose, camera)
@@ -38,40 +36,22 @@ def render(scene: Scene, pose: ArrayLike, camera: Camera | Panorama, *, position
     category, instance = np.empty(shape, np.uint16), np.empty(shape, np.uint16)
     points = np.empty((*shape, 3) if position else (0, 0, 3), np.float32)
     marks, edges = np.zeros(shape, np.uint8), np.empty(hit.size, np.int64)
-    work = (
-        scene,
-        scales_of(scene),
-        Lot.empty(),
-        hit,
-        inverse,
-        eye,
-        turn,
-        grid,
-        pixel_of(camera),
-        marks,
-        edges,
-    )
+    work = scene, scales_of(scene), Lot.empty(), hit, inverse, eye, turn, grid, pixel_of(camera), marks, edges
     shade(*work, rgb, depth, category, instance, points)
     return View(rgb, depth, category, instance, points if position else None)
 
 
-def meets(scene: Scene, pose: ArrayLike, camera: Camera | Panorama) -> NDArray[np.bool_]:
+def meets(scene: ScanScene, pose: ArrayLike, camera: Camera | Panorama) -> NDArray[np.bool_]:
     """Whether the centre of each pixel (H, W) meets anything; see `render` for the arguments."""
     return _covered(scene, pose, camera)[4] >= 0
 
 
 def texels_met(
-    scene: Scene, pose: ArrayLike, camera: Camera | Panorama
+    scene: ScanScene, pose: ArrayLike, camera: Camera | Panorama
 ) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-    """What each pixel's centre meets, without any filter: for textures whose colours are numbers.
+    """The triangle that each pixel's centre meets, -1 for none, and the nearest texel there, both (H, W).
 
-    Args:
-        scene: The scene.
-        pose: Camera-to-world pose (4, 4).
-        camera: The camera.
-
-    Returns:
-        (H, W) triangle, -1 for none; (H, W) RGBA of the nearest texel from the lowest byte, 0 where there is none.
+    RGBA from the lowest byte, 0 where there is none; without any filter: for textures whose colours are numbers.
     """
     eye, turn, _, inverse, hit = _covered(scene, pose, camera)
     met = hit >= 0
@@ -81,11 +61,10 @@ def texels_met(
     return hit, texels
 
 
-def texels_at(scene: Scene, triangles: NDArray[np.int32], points: FloatArray) -> NDArray[np.uint32]:
+def texels_at(scene: ScanScene, triangles: NDArray[np.int32], points: FloatArray) -> NDArray[np.uint32]:
     """RGBA (N,) from the lowest byte of the texel under each point.
 
     Args:
-        scene: The scene.
         triangles: (N,) the triangle of each point.
         points: (N, 3) metres.
     """
@@ -106,8 +85,8 @@ def texels_at(scene: Scene, triangles: NDArray[np.int32], points: FloatArray) ->
 
 
 def _covered(
-    scene: Scene, pose: ArrayLike, camera: Camera | Panorama
-) -> tuple[FloatArray, FloatArray, Grid, FloatArray, NDArray[np.int32]]:
+    scene: ScanScene, pose: ArrayLike, camera: Camera | Panorama
+) -> tuple[FloatArray, FloatArray, RayGrid, FloatArray, NDArray[np.int32]]:
     """Eye, rotation, rays, and for each pixel 1 / distance and the triangle that is met."""
     pose = camera_pose(pose)
     shape = camera.height, camera.width
@@ -130,15 +109,15 @@ def pixel_of(camera: Camera | Panorama) -> float:
 
 
 @lru_cache(maxsize=16)
-def grid_of(camera: Camera | Panorama) -> Grid:
+def grid_of(camera: Camera | Panorama) -> RayGrid:
     """Rays of a camera, column by column and row by row."""
     columns, rows = np.arange(camera.width) + 0.5, np.arange(camera.height) + 0.5
     if isinstance(camera, Panorama):
         azimuth, elevation = (columns / camera.width - 0.5) * 2 * np.pi, (0.5 - rows / camera.height) * np.pi
-        return Grid(np.stack(_sine_cosine(azimuth), -1), np.stack(_sine_cosine(elevation), -1), np.zeros(4))
+        return RayGrid(np.stack(_sine_cosine(azimuth), -1), np.stack(_sine_cosine(elevation), -1), np.zeros(4))
     across, down = (columns - camera.cx) / camera.fx, (rows - camera.cy) / camera.fy
     lens = np.array([camera.fx, camera.fy, camera.cx, camera.cy], np.float64)
-    return Grid(np.stack([across, np.zeros_like(across)], -1), np.stack([down, np.ones_like(down)], -1), lens)
+    return RayGrid(np.stack([across, np.zeros_like(across)], -1), np.stack([down, np.ones_like(down)], -1), lens)
 
 
 def _sine_cosine(angle: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -190,7 +169,7 @@ class Lot(NamedTuple):
         return cls(np.empty((_COLUMNS, _LOT)), np.empty(_LOT, np.int64), np.empty(_LOT, np.uint64))
 
 
-def scales_of(scene: Scene) -> NDArray[np.float64]:
+def scales_of(scene: ScanScene) -> NDArray[np.float64]:
     """Width and height (L, 2) of each level as a share of those of its texture."""
     scales = np.ones((len(scene.levels), 2))
     for first, count in scene.looks[:, :2].tolist():
@@ -210,14 +189,11 @@ def shade(  # type: ignore[no-untyped-def]
     neighbours on their side met.
 
     Args:
-        scene: A `Scene`.
-        scales: See `scales_of`.
         lot: A `Lot`, to work in.
         hit: (H, W) triangles, -1 for none.
         inverse: (H, W) 1 / distance.
         eye: (3,) metres.
         turn: (3, 3), camera to world.
-        grid: A `Grid`.
         pixel: Size of a pixel at distance 1.
         marks: (H, W) uint8 zeros, to work in.
         edges: (H W,) int64, to work in.
@@ -316,12 +292,9 @@ def _colours(scene, scales, rays, triangles, count, found):  # type: ignore[no-u
     while the other rays of the lot are worked on.
 
     Args:
-        scene: A `Scene`.
-        scales: See `scales_of`.
         rays: (10, N): place where each ray ends, metres; its direction; width of a pixel there, metres; then room for
             the texel that lies there and for the pixel's footprint, in texels.
         triangles: (N,) what it meets, -1 for nothing.
-        count: How many of the N there are.
         found: Output (N,).
     """
     _, rows, tints, material, _, _, _, _, _, looks, levels, texels = scene

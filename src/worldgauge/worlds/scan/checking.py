@@ -35,13 +35,7 @@ _SCALES = ((0.001, "millimetres"), (0.01, "centimetres"), (0.0254, "inches"))
 
 @dataclass
 class Findings:
-    """What a look at a scan found.
-
-    Attributes:
-        facts: Values by name, for people and for JSON.
-        problems: What must be mended before it is used, a sentence each.
-        hints: What should be known, a sentence each.
-    """
+    """What a look at a scan found."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -75,7 +69,12 @@ def look_over(scan: Scan) -> Findings:
         found.problems.append(f"{prepared.unread:.0%} of its area has no texture; see the notes")
     if not found.facts["textures"] and not found.facts["vertex_colours"]:
         found.hints.append("it has neither textures nor colours of vertices: materials give one colour each")
-    _check_size(found, size)
+    longest = float(size.max())
+    if not SIZE_M[0] <= longest <= SIZE_M[1]:
+        found.problems.append(f"it is {longest:.4g} m long, and rooms are {SIZE_M[0]:g} to {SIZE_M[1]:g} m")
+        for scale, unit in _SCALES:
+            if 2.0 <= longest * scale <= 60.0:
+                found.problems.append(f"if its unit is {unit}: --scale {scale:g}")
     try:
         fields = scan.heightfield
     except WorldgaugeError as error:
@@ -140,16 +139,6 @@ def plan_picture(scan: Scan, width: int) -> Image:
     shown = drawn[low[0] : high[0], low[1] : high[1]].swapaxes(0, 1)[::-1]
     height = max(round(width * shown.shape[0] / shown.shape[1]), 1)
     return np.asarray(cv2.resize(shown, (width, height), interpolation=cv2.INTER_NEAREST), np.uint8)
-
-
-def _check_size(found: Findings, size: FloatArray) -> None:
-    longest = float(size.max())
-    if SIZE_M[0] <= longest <= SIZE_M[1]:
-        return
-    found.problems.append(f"it is {longest:.4g} m long, and rooms are {SIZE_M[0]:g} to {SIZE_M[1]:g} m")
-    for scale, unit in _SCALES:
-        if 2.0 <= longest * scale <= 60.0:
-            found.problems.append(f"if its unit is {unit}: --scale {scale:g}")
 
 
 def _check_floor(found: Findings, fields: Heightfield, corners: NDArray[np.float32], up: Up) -> None:
@@ -247,27 +236,18 @@ def write_page(path: Path, scan: Scan, found: Findings, rows: list[tuple[str, st
             pose = pose_from_yaw_pitch(place, rng.uniform(-np.pi, np.pi))
             around = scan.view(pose, Panorama(1024, 512)).rgb
             pictures.append((f"Panorama {n}, from {', '.join(f'{one:.1f}' for one in place)} m", around))
-        rows = [*rows, ("a view of 640x360 here", f"{_view_ms(scan):.0f} ms of processor time")]
+        pose, taken = pose_from_yaw_pitch(places_of(scan, 1, np.random.default_rng(1))[0], 0.0), []
+        for _ in range(3):
+            start = time.process_time()
+            scan.view(pose, _TIMED)
+            taken.append(1e3 * (time.process_time() - start))
+        rows = [*rows, ("a view of 640x360 here", f"{min(taken):.0f} ms of processor time")]
     page = Template(_TEMPLATE.read_text(encoding="utf-8"), autoescape=True).render(
         name=scan.key,
         ok=found.ok,
         problems=found.problems,
         hints=found.hints,
         rows=rows,
-        pictures=[(caption, _source(picture)) for caption, picture in pictures],
+        pictures=[(caption, base64.b64encode(png(picture)).decode("ascii")) for caption, picture in pictures],
     )
     write_file(path, page)
-
-
-def _view_ms(scan: Scan) -> float:
-    """Processor time of a view, the best of three."""
-    pose, best = pose_from_yaw_pitch(places_of(scan, 1, np.random.default_rng(1))[0], 0.0), np.inf
-    for _ in range(3):
-        start = time.process_time()
-        scan.view(pose, _TIMED)
-        best = min(best, 1e3 * (time.process_time() - start))
-    return float(best)
-
-
-def _source(picture: Image) -> str:
-    return "data:image/png;base64," + base64.b64encode(png(picture)).decode("ascii")

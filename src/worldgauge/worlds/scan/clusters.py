@@ -9,16 +9,21 @@ from numba import njit
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import WorldError
-from worldgauge.worlds.scan.mesh import Mesh
+from worldgauge.core.geometry import FloatArray
+from worldgauge.worlds.scan.mesh import ScanMesh
 
 CLUSTER = 64
 """Most triangles of a cluster."""
 _CELL_M = 0.31
 _MOST_LOST = 0.01
+_SPREAD = (
+    *((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F)),
+    *((4, 0x10C30C30C30C30C3), (2, 0x1249249249249249)),
+)
 """Share of damaged triangles beyond which a scan is refused."""
 
 
-class Scene(NamedTuple):
+class ScanScene(NamedTuple):
     """What the kernels read. T triangles, C clusters, M materials, L levels of textures.
 
     Attributes:
@@ -52,11 +57,13 @@ class Scene(NamedTuple):
     texels: NDArray[np.uint32]
 
 
-def scene_of(mesh: Mesh, *, two_sided: bool = False) -> tuple[Scene, int]:
+Scene = ScanScene  # kernels that an earlier version compiled and cached look it up by this name
+
+
+def scene_of(mesh: ScanMesh, *, two_sided: bool = False) -> tuple[ScanScene, int]:
     """Lay out a mesh.
 
     Args:
-        mesh: The mesh.
         two_sided: Whether all triangles are seen from behind.
     """
     sound, good = _useful(mesh)
@@ -75,7 +82,7 @@ def scene_of(mesh: Mesh, *, two_sided: bool = False) -> tuple[Scene, int]:
     first = _cut(keys[order])
     normal = rows[:, :3].astype(np.float64)
     closed = looks[material, 4] == 0
-    scene = Scene(
+    scene = ScanScene(
         np.ascontiguousarray(corners.reshape(-1, 9)),
         rows,
         _tints(corners, mesh, triangles),
@@ -93,33 +100,31 @@ def scene_of(mesh: Mesh, *, two_sided: bool = False) -> tuple[Scene, int]:
     return scene, lost
 
 
-def part_of(scene: Scene, kept: NDArray[np.bool_]) -> Scene:
+def part_of(scene: ScanScene, kept: NDArray[np.bool_]) -> ScanScene:
     """The scene with some of its triangles (T,) only; at least one."""
     chosen = np.flatnonzero(kept)
     starts = np.arange(0, len(chosen), CLUSTER)
     first = np.append(starts, len(chosen)).astype(np.int64)
-    corners, rows = scene.corners[chosen], scene.rows[chosen]
-    closed = scene.looks[scene.material[chosen], 4] == 0
-    spheres, cones = _bounds(
-        corners.astype(np.float64).reshape(-1, 3, 3), rows[:, :3].astype(np.float64), closed, first
-    )
-    part = scene._replace(
-        corners=corners,
-        rows=rows,
-        tints=scene.tints[chosen] if len(scene.tints) else scene.tints,
-        material=scene.material[chosen],
-        instance=scene.instance[chosen],
-        category=scene.category[chosen],
-        first=first,
-        spheres=spheres,
-        cones=cones,
-    )
+    names = ("corners", "rows", "material", "instance", "category", *(("tints",) if len(scene.tints) else ()))
+    part = scene._replace(first=first, **{name: getattr(scene, name)[chosen] for name in names})
+    corners, normal = part.corners.astype(np.float64).reshape(-1, 3, 3), part.rows[:, :3].astype(np.float64)
+    spheres, cones = _bounds(corners, normal, part.looks[part.material, 4] == 0, first)
+    part = part._replace(spheres=spheres, cones=cones)
     for values in part:
         values.flags.writeable = False
     return part
 
 
-def _useful(mesh: Mesh) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def boxes_of(scene: ScanScene, numbers: NDArray[np.uint16]) -> dict[int, tuple[FloatArray, FloatArray]]:
+    """Least and greatest corner (3,), metres, of the triangles of each number (T,)."""
+    corners, order = scene.corners.astype(np.float64).reshape(-1, 3, 3), np.argsort(numbers, kind="stable")
+    own, first = np.unique(numbers[order], return_index=True)
+    low = np.minimum.reduceat(corners[order].min(1), first)
+    high = np.maximum.reduceat(corners[order].max(1), first)
+    return {int(number): (low[k], high[k]) for k, number in enumerate(own)}
+
+
+def _useful(mesh: ScanMesh) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Triangles that are not damaged; and those of them with an area: exporters leave others by the thousand."""
     inside: NDArray[np.bool_] = np.all((mesh.triangles >= 0) & (mesh.triangles < len(mesh.vertices)), axis=1)
     held = np.where(inside[:, None], mesh.triangles, 0)
@@ -137,23 +142,15 @@ def _order(corners: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.
     cell = np.floor((centre - centre.min(0)) / _CELL_M).astype(np.int64)
     cell = np.minimum(cell, 2**20 - 1)
     code = np.zeros(len(cell), np.int64)
-    for axis in range(3):
-        code |= _spread(cell[:, axis]) << axis
+    for axis, value in enumerate(cell.T):  # 20-bit numbers; two empty bits between each and the next
+        for shift, mask in _SPREAD:
+            value = (value | value << shift) & mask
+        code |= value << axis
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     axis = np.abs(normal).argmax(1)
     facing = 2 * axis + (normal[np.arange(len(normal)), axis] > 0)
     key = code * 6 + facing
     return np.argsort(key, kind="stable"), key
-
-
-def _spread(value: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bits of 20-bit numbers with two empty ones between."""
-    value = value.copy()
-    for shift, mask in ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F)):
-        value = (value | value << shift) & mask
-    for shift, mask in ((4, 0x10C30C30C30C30C3), (2, 0x1249249249249249)):
-        value = (value | value << shift) & mask
-    return value
 
 
 def _cut(keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -208,7 +205,7 @@ def _rows(
     return rows
 
 
-def _tints(corners: NDArray[np.float32], mesh: Mesh, triangles: NDArray[np.int32]) -> NDArray[np.float32]:
+def _tints(corners: NDArray[np.float32], mesh: ScanMesh, triangles: NDArray[np.int32]) -> NDArray[np.float32]:
     """Colours of the corners as affine functions of place; opacity is left."""
     if mesh.colours is None:
         return np.zeros((0, 12), np.float32)
@@ -233,7 +230,7 @@ def _gradients(
     return cross / np.sqrt(square)[:, None], gradient
 
 
-def _looks(mesh: Mesh, held: list[tuple[int, int]], two_sided: bool) -> NDArray[np.int64]:
+def _looks(mesh: ScanMesh, held: list[tuple[int, int]], two_sided: bool) -> NDArray[np.int64]:
     looks = np.zeros((len(mesh.materials), 11), np.int64)
     for n, material in enumerate(mesh.materials):
         first, count = held[material.page] if material.page >= 0 else (-1, 0)
@@ -259,8 +256,7 @@ def _levels(
     table: list[tuple[int, int, int]] = []
     held, parts, at = [], [], 0
     for page in pages:
-        level = np.ascontiguousarray(page, np.uint8)
-        held.append((len(table), 0))
+        level, first = np.ascontiguousarray(page, np.uint8), len(table)
         while True:
             table.append((at, level.shape[1], level.shape[0]))
             parts.append(level.view("<u4").reshape(-1))
@@ -268,7 +264,7 @@ def _levels(
             if max(level.shape[:2]) == 1:
                 break
             level = _halved(level)
-        held[-1] = held[-1][0], len(table) - held[-1][0]
+        held.append((first, len(table) - first))
     texels = np.concatenate(parts).astype(np.uint32, copy=False) if parts else np.zeros(1, np.uint32)
     return np.array(table, np.int64).reshape(-1, 3), texels, held
 

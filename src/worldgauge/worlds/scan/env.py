@@ -7,7 +7,6 @@ gymnasium knows the id once this module is imported; the long form of the id imp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import gymnasium
@@ -17,7 +16,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.walker_env import PrimitiveEnv, WalkerVectorEnv
-from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Primitive, Stance
+from worldgauge.worlds.walking.primitives import Primitive, Stance
 
 ENV_ID = "worldgauge/Scan-v0"
 
@@ -34,7 +33,7 @@ class ScanEnv(PrimitiveEnv):
     enough room.
 
     Args:
-        scene: Key of the scene (`worldgauge world list`).
+        scene: Key of the scene (`worldgauge list scans`).
         scan: A scan that is open, instead of `scene`.
         sliding: Whether the walker slides along walls.
         width: Width of the view in pixels.
@@ -52,42 +51,17 @@ class ScanEnv(PrimitiveEnv):
     """
 
     def __init__(
-        self,
-        scene: str = "example/room",
-        *,
-        scan: Scan | None = None,
-        sliding: bool = False,
-        width: int = 384,
-        height: int = 384,
-        hfov_deg: float = 90.0,
-        height_m: float = EYE_HEIGHT_M,
-        sensors: Sequence[str] = (),
-        panorama: tuple[int, int] = (1024, 576),
-        render_mode: str | None = None,
+        self, scene: str = "example/room", *, scan: Scan | None = None, sliding: bool = False, **view: Any
     ) -> None:
         self.scan = scan if scan is not None else Scan(scene)
         self.ground = self.scan.ground(sliding)
-        super().__init__(
-            self.scan,
-            depth_m=np.inf,
-            width=width,
-            height=height,
-            hfov_deg=hfov_deg,
-            height_m=height_m,
-            sensors=sensors,
-            panorama=panorama,
-            render_mode=render_mode,
-        )
+        super().__init__(self.scan, depth_m=np.inf, **view)
 
     @property
     def told(self) -> dict[str, Any]:
         """The info without pictures."""
-        return {
-            "pose": self.pose,
-            "position": np.array(self.stance.at),
-            "yaw": self.stance.yaw,
-            "collided": self._collided,
-        }
+        here = self.stance
+        return {"pose": self.pose, "position": np.array(here.at), "yaw": here.yaw, "collided": self._collided}
 
     def _spot(self, position: Any) -> FloatArray:
         place = self.ground.random_point(self.np_random) if position is None else np.asarray(position, np.float64)
@@ -115,15 +89,7 @@ def scan_vector_env(
     """Many walkers in one scan, drawn together.
 
     Args:
-        num_envs: Number of walkers.
-        scene: Key of the scene.
         scan: A scan that is open, instead of `scene`.
-        device: As for `WalkerVectorEnv`.
-        out: As for `WalkerVectorEnv`.
-        **each: Further arguments of `ScanEnv`.
-
-    Raises:
-        UsageError: As `WalkerVectorEnv`.
     """
     shared = scan if scan is not None else Scan(scene)
     envs: list[ScanEnv] = []

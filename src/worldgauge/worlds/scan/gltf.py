@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError, MissingExtraError, WorldError
+from worldgauge.core.geometry import rotation_of_quaternion
 from worldgauge.worlds.scan._document import (
     MOST_ELEMENTS,
     Damaged,
@@ -32,8 +33,8 @@ from worldgauge.worlds.scan.mesh import (
     CLAMP,
     MIRROR,
     REPEAT,
-    Material,
-    Mesh,
+    ScanMaterial,
+    ScanMesh,
     Up,
     Wrap,
     cap_px,
@@ -62,11 +63,10 @@ _MOST_DRAWN = 100_000
 """Meshes that are drawn, counted once for every node."""
 
 
-def read_gltf(path: Path, *, up: Up = "y") -> Mesh:
+def read_gltf(path: Path, *, up: Up = "y") -> ScanMesh:
     """Read a glTF or GLB file in the pose that it states.
 
     Args:
-        path: The file.
         up: The axis that points up in it; y by the standard.
 
     Returns:
@@ -125,17 +125,16 @@ class _Reader:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.notes: list[str] = []
-        self._pages: dict[int, tuple[int, bool]] = {}
+        self._pages: dict[int, int] = {}
         self._images: list[NDArray[np.uint8]] = []
         self._missing: list[bool] = []
-        self._materials: list[Material] = []
-        self._known: dict[tuple[int, int], int] = {}
-        self._texture_uv: dict[int, tuple[int, NDArray[np.float64] | None]] = {}
+        self._materials: list[ScanMaterial] = []
+        self._known: dict[int, tuple[int, int, NDArray[np.float64] | None]] = {}
         self._parts: dict[tuple[int, tuple[float, ...]], list[_Part]] = {}
         self._worlds: dict[int, NDArray[np.float64]] = {}
         self._skins: dict[int, NDArray[np.float64]] = {}
 
-    def mesh(self, up: Up) -> Mesh:
+    def mesh(self, up: Up) -> ScanMesh:
         document = self.document
         for name in document.extensions("extensionsRequired"):
             if name not in READ and not _LOOKS.fullmatch(name):
@@ -154,32 +153,28 @@ class _Reader:
         if sum(part.triangles.size for _, part in placed) > MOST_ELEMENTS:
             raise Damaged(f"its nodes draw more than {MOST_ELEMENTS} indices")
         instances, categories, names = _named(drawn)
-        places, uv, colours, triangles, material, instance, category = [], [], [], [], [], [], []
+        places, colours, triangles = [], [], []
         first = 0
         coloured = any(part.colours is not None for _, part in placed)
         number = {id(one): n for n, one in enumerate(drawn)}
         for one, part in placed:
-            n = number[id(one)]
             points, turned = self._points(one, part)
             places.append(points)
-            uv.append(part.uv)
             if coloured:
                 white = np.full((len(part.places), 4), 255, np.uint8)
                 colours.append(white if part.colours is None else part.colours)
             faces = np.where(turned[:, None], part.triangles[:, ::-1], part.triangles)
             triangles.append(np.where(faces < 0, -1, faces + first))
-            material.append(np.full(len(part.triangles), part.material, np.int32))
-            instance.append(np.full(len(part.triangles), instances[n], np.uint16))
-            category.append(np.full(len(part.triangles), categories[n], np.uint16))
             first += len(part.places)
-        return Mesh(
+        counts = [len(part.triangles) for _, part in placed]
+        return ScanMesh(
             ours(np.concatenate(places), up),
             np.concatenate(triangles).astype(np.int32),
-            np.concatenate(uv),
+            np.concatenate([part.uv for _, part in placed]),
             np.concatenate(colours) if coloured else None,
-            np.concatenate(material),
-            np.concatenate(instance),
-            np.concatenate(category),
+            np.repeat(np.array([part.material for _, part in placed], np.int32), counts),
+            np.repeat(np.array([instances[number[id(one)]] for one, _ in placed], np.uint16), counts),
+            np.repeat(np.array([categories[number[id(one)]] for one, _ in placed], np.uint16), counts),
             tuple(self._materials),
             tuple(self._images),
             names,
@@ -327,10 +322,13 @@ class _Reader:
             self.notes.append("points and lines are left out")
             return None
         attributes = checked_object(primitive.get("attributes"), f"{where}.attributes")
-        draco = extension(primitive, "KHR_draco_mesh_compression", where)
-        get, faces = self._plain(attributes, where), None
-        if draco is not None:
-            get, faces = self._draco(draco, attributes, where, get)
+        faces, packed = self._draco(primitive, where)
+
+        def get(name: str, widths: tuple[int, ...]) -> NDArray[Any] | None:
+            if name in packed:
+                return self._unpacked(packed[name], attributes.get(name), widths, f"{where}: {name}")
+            return self.document.array(attributes[name], widths, f"{where}.{name}") if name in attributes else None
+
         places = get("POSITION", (3,))
         if places is None:
             raise Damaged(f"{where}: it has no POSITION")
@@ -366,33 +364,24 @@ class _Reader:
                 self.notes.append("morph targets move places only: their colours and textures are left out")
         return places
 
-    def _plain(self, attributes: Mapping[str, Any], where: str) -> Any:
-        def get(name: str, widths: tuple[int, ...]) -> NDArray[Any] | None:
-            if name not in attributes:
-                return None
-            return self.document.array(attributes[name], widths, f"{where}.{name}")
-
-        return get
-
-    def _draco(self, draco: Mapping[str, Any], attributes: Mapping[str, Any], where: str, plain: Any) -> Any:
+    def _draco(
+        self, primitive: Mapping[str, Any], where: str
+    ) -> tuple[NDArray[np.int64] | None, dict[str, NDArray[Any]]]:
+        """Triangles and attributes that a primitive has compressed; none without."""
+        draco = extension(primitive, "KHR_draco_mesh_compression", where)
+        if draco is None:
+            return None, {}
         held = checked_object(draco.get("attributes"), f"{where}.KHR_draco_mesh_compression.attributes")
         ids = {name: whole(held, name, where, 0, 2**31) for name in held}
-        packed = bytes(self.document.bytes_of(draco.get("bufferView"), where))
-        faces, arrays = draco_arrays(packed, ids, where)
+        faces, arrays = draco_arrays(bytes(self.document.bytes_of(draco.get("bufferView"), where)), ids, where)
+        return faces.astype(np.int64), arrays
 
-        def get(name: str, widths: tuple[int, ...]) -> NDArray[Any] | None:
-            if name not in arrays:
-                return plain(name, widths)  # type: ignore[no-any-return]
-            values = arrays[name]
-            if values.shape[1] not in widths:
-                raise Damaged(f"{where}: {name} has {values.shape[1]} numbers an element")
-            if values.dtype.kind in "iu":
-                accessor = self.document.item("accessors", attributes.get(name), where)
-                if accessor.get("normalized") is True:
-                    values = values.astype(np.float32) / np.float32(np.iinfo(values.dtype).max)
-            return values
-
-        return get, faces.astype(np.int64)
+    def _unpacked(self, values: NDArray[Any], accessor: Any, widths: tuple[int, ...], where: str) -> NDArray[Any]:
+        if values.shape[1] not in widths:
+            raise Damaged(f"{where} has {values.shape[1]} numbers an element")
+        if values.dtype.kind in "iu" and self.document.item("accessors", accessor, where).get("normalized") is True:
+            return values.astype(np.float32) / np.float32(np.iinfo(values.dtype).max)
+        return values
 
     def _triangles(self, primitive: Mapping[str, Any], mode: int, count: int, where: str) -> NDArray[np.int64]:
         if "indices" in primitive:
@@ -415,25 +404,16 @@ class _Reader:
     def _material(self, primitive: Mapping[str, Any], where: str) -> tuple[int, int, NDArray[np.float64] | None]:
         """Index of the material, its set of texture coordinates, and a transform (3, 3) of those."""
         index = primitive.get("material", -1)
-        if index == -1:
-            if (-1, 0) not in self._known:
-                self._known[-1, 0] = self._add(Material())
-            return self._known[-1, 0], 0, None
-        content = self.document.item("materials", index, where)
-        where = f"materials[{index}]"
-        if (index, 0) not in self._known:
-            material, uv = self._read_material(content, where)
-            self._known[index, 0] = self._add(material)
-            self._texture_uv[index] = uv
-        return self._known[index, 0], *self._texture_uv[index]
-
-    def _add(self, material: Material) -> int:
-        self._materials.append(material)
-        return len(self._materials) - 1
+        content = {} if index == -1 else self.document.item("materials", index, where)
+        if index not in self._known:
+            material, uv = self._read_material(content, f"materials[{index}]")
+            self._known[index] = (len(self._materials), *uv)
+            self._materials.append(material)
+        return self._known[index]
 
     def _read_material(
         self, content: Mapping[str, Any], where: str
-    ) -> tuple[Material, tuple[int, NDArray[np.float64] | None]]:
+    ) -> tuple[ScanMaterial, tuple[int, NDArray[np.float64] | None]]:
         pbr = checked_object(content.get("pbrMetallicRoughness", {}), f"{where}.pbrMetallicRoughness")
         other = extension(content, "KHR_materials_pbrSpecularGlossiness", where)
         if other is not None:
@@ -449,7 +429,7 @@ class _Reader:
             self.notes.append("blended materials are cut at half opacity")
             cutoff = 0.5
         r, g, b, a = (min(max(one, 0.0), 1.0) for one in factor)
-        material = Material(
+        material = ScanMaterial(
             factor=(r, g, b, a),
             two_sided=content.get("doubleSided") is True,
             cutoff=0.0 if mode == "OPAQUE" else max(cutoff, 1 / 255),
@@ -463,7 +443,11 @@ class _Reader:
         moved = extension(used, "KHR_texture_transform", where)
         if moved is not None:
             uv_set = whole(moved, "texCoord", where, 0, 15, uv_set)
-            transform = _transform(moved, where)
+            ox, oy = numbers(moved, "offset", where, (0.0, 0.0))
+            sx, sy = numbers(moved, "scale", where, (1.0, 1.0))
+            (angle,) = numbers({"r": [moved["rotation"]]} if "rotation" in moved else {}, "r", where, (0.0,))
+            c, s = np.cos(angle), np.sin(angle)
+            transform = np.array([[c * sx, s * sy, ox], [-s * sx, c * sy, oy], [0.0, 0.0, 1.0]])
         return replace(material, page=page, wrap=wrap, nearest=nearest), (uv_set, transform)
 
     def _texture(self, index: Any, user: str) -> tuple[int, Wrap, bool]:
@@ -486,7 +470,7 @@ class _Reader:
         source = -1 if source is None else source
         if source not in self._pages:
             texels, missing = self._image(image, where if source < 0 else f"images[{source}]")
-            self._pages[source] = len(self._images), missing
+            self._pages[source] = len(self._images)
             self._images.append(texels)
             self._missing.append(missing)
             if sum(one.shape[0] * one.shape[1] for one in self._images) > _MOST_TEXELS:
@@ -494,7 +478,7 @@ class _Reader:
                     f"its textures hold more than {_MOST_TEXELS} texels; WORLDGAUGE_SCAN_TEXTURE_PX={cap_px() // 2} "
                     "reads them smaller"
                 )
-        return self._pages[source][0], wrap, nearest
+        return self._pages[source], wrap, nearest
 
     def _image(self, image: Mapping[str, Any], where: str) -> tuple[NDArray[np.uint8], bool]:
         """Texels, and whether they only stand in for what cannot be read."""
@@ -577,21 +561,7 @@ def _rotations(quaternions: NDArray[np.float64], where: str) -> NDArray[np.float
     length = np.sqrt((quaternions * quaternions).sum(1, keepdims=True))
     if not (length >= 1e-6).all():
         raise Damaged(f"{where}: its rotation is zero")
-    x, y, z, w = (quaternions / length).T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), -1, 0)
-
-
-def _transform(moved: Mapping[str, Any], where: str) -> NDArray[np.float64]:
-    ox, oy = numbers(moved, "offset", where, (0.0, 0.0))
-    sx, sy = numbers(moved, "scale", where, (1.0, 1.0))
-    (angle,) = numbers({"r": [moved["rotation"]]} if "rotation" in moved else {}, "r", where, (0.0,))
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c * sx, s * sy, ox], [-s * sx, c * sy, oy], [0.0, 0.0, 1.0]])
+    return rotation_of_quaternion(quaternions / length)
 
 
 def _bytes_of(colours: NDArray[Any] | None) -> NDArray[np.uint8] | None:

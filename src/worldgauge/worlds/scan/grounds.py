@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.errors import ShapeError, WorldError
 from worldgauge.core.geometry import FloatArray, wrap_angle
 from worldgauge.worlds.scan.heightfield import CELL_M, CLIMB_M, HEAD_M, Heightfield
-from worldgauge.worlds.scan.navmesh import NavMesh
+from worldgauge.worlds.scan.navmesh import NavMesh, way_length
 from worldgauge.worlds.walking._geodesic import pop, push
 from worldgauge.worlds.walking.geodesic import approach
-from worldgauge.worlds.walking.ground import Places, in_disc
+from worldgauge.worlds.walking.ground import ReachablePlaces, in_disc
 from worldgauge.worlds.walking.primitives import STEP_M, TURN_DEG, Primitive, Stance, Steps
 
 _SHORT_M = 1e-5
@@ -38,7 +38,6 @@ class SurfaceGround(ABC):
     """A ground with storeys: a walker's height is that of the surface under it.
 
     Attributes:
-        kind: What it is, for manifests.
         sliding: Whether walkers slide along walls.
 
     Args:
@@ -95,7 +94,7 @@ class SurfaceGround(ABC):
     def distance(self, a: ArrayLike, b: ArrayLike) -> float:
         """See `Ground.distance`."""
         way = self.path(a, b)
-        return math.inf if way is None else _length(way)
+        return math.inf if way is None else way_length(way)
 
     def steps_to(self, stance: Stance, goal: ArrayLike, radius_m: float) -> Steps | None:
         """See `Ground.steps_to`."""
@@ -114,7 +113,7 @@ class SurfaceGround(ABC):
 
     def places_near(
         self, stance: Stance, centre: ArrayLike, radius_m: float, n: int, rng: np.random.Generator
-    ) -> Places:
+    ) -> ReachablePlaces:
         """See `Ground.places_near`."""
         middle = point_of(centre)
         points = in_disc(middle[:2], radius_m, rng)
@@ -128,7 +127,7 @@ class SurfaceGround(ABC):
                 metres.append(away)
             if len(at) == n:
                 break
-        return Places(np.array(at).reshape(-1, 3), np.array(metres))
+        return ReachablePlaces(np.array(at).reshape(-1, 3), np.array(metres))
 
     def _left(self, stance: Stance, goal: FloatArray, radius_m: float) -> float:
         """About how many primitives are left: turns towards the way, and its length in steps."""
@@ -137,14 +136,13 @@ class SurfaceGround(ABC):
             return math.inf
         ahead = next((one for one in way[1:] if np.hypot(*(one[:2] - stance[:2])) > _BEND_M), goal)
         off = float(wrap_angle(math.atan2(ahead[1] - stance.y, ahead[0] - stance.x) - stance.yaw))
-        return max(_length(way) - radius_m, 0.0) / STEP_M + abs(off) / math.radians(TURN_DEG)
+        return max(way_length(way) - radius_m, 0.0) / STEP_M + abs(off) / math.radians(TURN_DEG)
 
 
 class NavMeshGround(SurfaceGround):
     """A published navmesh.
 
     Args:
-        mesh: The navmesh.
         is_indoor: Whether a place (3,) is indoors; the roof of a house is often its largest floor.
         sliding: Whether walkers slide along walls, as in the published simulator.
     """
@@ -189,7 +187,6 @@ class HeightfieldGround(SurfaceGround):
     centimetres, so results are not comparable with published ones.
 
     Args:
-        field: The floors.
         sliding: Whether walkers slide along walls.
     """
 
@@ -248,7 +245,8 @@ class HeightfieldGround(SurfaceGround):
         place = self._place(point)
         if place >= 0:
             return np.array([*point[:2], self._height[place]])
-        middles = self._middles
+        cells = np.stack(np.divmod(self.field.cell, self.field.shape[1]), -1)
+        middles = np.column_stack([(cells + 0.5) * CELL_M + np.array(self.field.origin), self._height])
         near = np.flatnonzero((np.abs(middles - point) <= (2.0, 2.0, 4.0)).all(1) & self._kept)
         if not len(near):
             return None
@@ -319,12 +317,6 @@ class HeightfieldGround(SurfaceGround):
         off, place = min(((abs(self._height[n] - point[2]), n) for n in places), default=(math.inf, -1))
         return place if off <= _ABOVE_M and (self._kept[place] or not kept) else -1
 
-    @property
-    def _middles(self) -> FloatArray:
-        """(N, 3) centres of all places."""
-        cells = np.stack(np.divmod(self.field.cell, self.field.shape[1]), -1)
-        return np.column_stack([(cells + 0.5) * CELL_M + np.array(self.field.origin), self._height])
-
 
 def point_of(at: ArrayLike) -> FloatArray:
     """A place as an array."""
@@ -332,10 +324,6 @@ def point_of(at: ArrayLike) -> FloatArray:
     if point.shape != (3,) or not np.isfinite(point).all():
         raise ShapeError(f"a place on a ground needs three finite numbers, got {at!r}")
     return point
-
-
-def _length(way: FloatArray) -> float:
-    return float(np.sqrt((np.diff(way, axis=0) ** 2).sum(1)).sum())
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -346,9 +334,6 @@ def neighbours(begin, floor, ceiling, shape, climb, head, link):  # type: ignore
         begin: (K + 1,) where the places of each column begin.
         floor: (N,) heights.
         ceiling: (N,) heights of what is above.
-        shape: Columns along x and y.
-        climb: Height of a step.
-        head: Head room.
         link: Output (N, 4) int32.
     """
     nx, ny = shape
@@ -404,11 +389,7 @@ def follow(link, place, ax, ay, bx, by):  # type: ignore[no-untyped-def]
 
     Args:
         link: (N, 4) neighbours.
-        place: The place of the first point.
         ax: x of the first point, in cells, fractional.
-        ay: y of the first point.
-        bx: x of the second point.
-        by: y of the second point.
     """
     x, y = int(np.floor(ax)), int(np.floor(ay))
     last_x, last_y = int(np.floor(bx)), int(np.floor(by))
@@ -443,15 +424,8 @@ def follow(link, place, ax, ay, bx, by):  # type: ignore[no-untyped-def]
 def spread(link, cell, height, ny, goal):  # type: ignore[no-untyped-def]
     """Shortest ways from every place to one, of lines between centres that see each other (Theta*; Nash et al., 2007).
 
-    Args:
-        link: (N, 4) neighbours.
-        cell: (N,) x * ny + y of each place.
-        height: (N,) in cells.
-        ny: Cells along y.
-        goal: The place.
-
-    Returns:
-        (N,) lengths in cells, infinite where there is no way; (N,) int32 places in which the first line of each ends.
+    `link`: (N, 4) neighbours. `cell`: (N,) x * ny + y. `height`: (N,) in cells. Returns lengths (N,) in cells, infinite
+    where there is no way, and places (N,) in which the first line of each ends.
     """
     n = len(link)
     towards = np.full(n, -1, np.int32)

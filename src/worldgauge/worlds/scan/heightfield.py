@@ -42,8 +42,6 @@ class Island:
     """Connected floor.
 
     Attributes:
-        area_m2: Its area.
-        height_m: Its median height.
         is_indoor: Whether a ceiling is above at least half of it.
     """
 
@@ -58,7 +56,6 @@ class Heightfield:
 
     Attributes:
         origin: x and y in metres of the lower corner of the cells.
-        shape: Cells along x and y.
         cell: (N,) int64, the cell of each place, i * shape[1] + j, rising.
         height_m: (N,) float32, its z.
         ceiling_m: (N,) float32, z of what is above it; infinite where nothing is.
@@ -133,7 +130,6 @@ def heightfield_of(corners: NDArray[np.floating[Any]], *, head_m: float = HEAD_M
 
     Args:
         corners: (T, 9) metres, z up: x y z of three corners, counter-clockwise seen from the front.
-        head_m: Head room that a walker needs.
     """
     corners = np.ascontiguousarray(corners, np.float64).reshape(-1, 9)
     # Axis by axis: a reduction over rows of three is many times slower.
@@ -145,7 +141,9 @@ def heightfield_of(corners: NDArray[np.floating[Any]], *, head_m: float = HEAD_M
     if shape[0] * shape[1] > _MOST_CELLS:
         raise WorldError(f"the scan is {high[0] - low[0]:.0f} x {high[1] - low[1]:.0f} m wide: check its unit")
     column, bottom, top, flat = pieces(corners, _STEEP, origin, CELL_M, shape)
-    count, order = len(column), np.argsort(column << 32 | _rank(bottom))
+    bits = bottom.view(np.int32).astype(np.int64)
+    rank = np.where(bits < 0, ~bits & 0x7FFFFFFF, bits + 2**31)  # from 0 to 2**32 - 1 in the order of the floats
+    count, order = len(column), np.argsort(column << 32 | rank)
     first = np.searchsorted(column[order], np.arange(shape[0] * shape[1] + 1)).astype(np.int64)
     floor, ceiling = np.empty(count, np.float32), np.empty(count, np.float32)
     begin = np.empty(len(first), np.int64)
@@ -161,12 +159,6 @@ def heightfield_of(corners: NDArray[np.floating[Any]], *, head_m: float = HEAD_M
     inside = np.array([one.is_indoor for one in islands] + [False])[island]
     place = float(origin[0]), float(origin[1])
     return Heightfield(place, shape, cell, floor, ceiling, island, islands, _storeys(floor[inside]))
-
-
-def _rank(values: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Numbers from 0 to 2**32 - 1 in the order of some values."""
-    bits = values.view(np.int32).astype(np.int64)
-    return np.asarray(np.where(bits < 0, ~bits & 0x7FFFFFFF, bits + 2**31))
 
 
 def _islands(
@@ -227,7 +219,6 @@ def pieces(triangles, steep, origin, cell, shape):  # type: ignore[no-untyped-de
         steep: Least z of the normal of a walkable triangle.
         origin: (2,) metres of the lower corner of cell (0, 0).
         cell: Side of a cell in metres.
-        shape: Cells along x and y.
 
     Returns:
         (N,) int64, the cell of each piece; (N,) float32, lowest and highest z; (N,) uint8, whether it can be walked on.
@@ -320,7 +311,6 @@ def merge(first, low, high, walkable, joint, head, climb, floor, ceiling, begin)
         high: (N,) upper ends.
         walkable: (N,) whether a piece can be walked on.
         joint: Gap in metres up to which pieces are one.
-        head: Head room that a walker needs.
         climb: Height that a walker climbs; a low thing on a floor is a part of it.
         floor: Output (N,) float32, z of each top that is kept.
         ceiling: Output (N,) float32, z of what is above; infinite for nothing.

@@ -24,7 +24,7 @@ Up = Literal["y", "z"]
 
 
 @dataclass(frozen=True)
-class Material:
+class ScanMaterial:
     """How triangles look.
 
     Attributes:
@@ -45,7 +45,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Mesh:
+class ScanMesh:
     """Triangles in our frame: metres, z up.
 
     Attributes:
@@ -56,10 +56,8 @@ class Mesh:
         material: (T,) int32, index into `materials`.
         instance: (T,) uint16, number of the thing; 0 for none.
         category: (T,) uint16, index into `categories`.
-        materials: Materials.
         pages: Textures, (H, W, 4) uint8 RGBA.
         categories: Names of categories; the first is "void".
-        notes: What was found and left out or replaced, a sentence each.
         missing: (P,) bool, pages that stand in for textures that could not be read.
     """
 
@@ -70,7 +68,7 @@ class Mesh:
     material: NDArray[np.int32]
     instance: NDArray[np.uint16]
     category: NDArray[np.uint16]
-    materials: tuple[Material, ...]
+    materials: tuple[ScanMaterial, ...]
     pages: tuple[NDArray[np.uint8], ...]
     categories: tuple[str, ...] = ("void",)
     notes: tuple[str, ...] = ()
@@ -82,22 +80,18 @@ def ours(points: NDArray[np.float64], up: Up) -> NDArray[np.float64]:
 
     A file with y up is in the frame of the published simulator; one with z up becomes that by its rule, in which +y is
     the front.
-
-    Args:
-        points: Points of the file.
-        up: The axis that points up in the file.
     """
     x, y, z = points.T
     return np.stack([-z, -x, y] if up == "y" else [y, -x, z], -1)
 
 
-def theirs(points: NDArray[np.float64], up: Up) -> NDArray[np.float64]:
+def theirs(points: NDArray[Any], up: Up) -> NDArray[Any]:
     """Points (N, 3) of our frame in that of a file; the inverse of `ours`."""
     x, y, z = points.T
     return np.stack([-y, z, -x] if up == "y" else [-y, x, z], -1)
 
 
-def named(mesh: Mesh, names: Mapping[int, str]) -> Mesh:
+def named(mesh: ScanMesh, names: Mapping[int, str]) -> ScanMesh:
     """A mesh whose things have the categories of a table."""
     categories = {"void": 0}
     table = np.zeros(65_536, np.uint16)
@@ -108,17 +102,16 @@ def named(mesh: Mesh, names: Mapping[int, str]) -> Mesh:
 
 
 def joined(
-    parts: Sequence[tuple[Mesh, NDArray[np.float64], int]], names: Sequence[str], notes: Sequence[str] = ()
-) -> Mesh:
+    parts: Sequence[tuple[ScanMesh, NDArray[np.float64], int]], names: Sequence[str], notes: Sequence[str] = ()
+) -> ScanMesh:
     """Several meshes as one.
 
     Args:
         parts: Each mesh, where its vertices lie (V, 3), and the number of the thing that it is; 0 for none. A mesh that
             is there several times keeps one copy of its textures.
         names: Category of each part; "" for none.
-        notes: What else is to be told.
     """
-    materials: list[Material] = []
+    materials: list[ScanMaterial] = []
     pages: list[NDArray[np.uint8]] = []
     missing: list[bool] = []
     held: dict[int, int] = {}
@@ -138,7 +131,7 @@ def joined(
         first += len(mesh.vertices)
     counts = [len(mesh.triangles) for mesh, _, _ in parts]
     instance = np.repeat(np.array([number for _, _, number in parts], np.uint16), counts)
-    whole = Mesh(
+    whole = ScanMesh(
         np.concatenate([points for _, points, _ in parts]),
         np.concatenate(triangles).astype(np.int32),
         np.concatenate([mesh.uv for mesh, _, _ in parts]),
@@ -154,7 +147,7 @@ def joined(
     return named(whole, {number: name for (_, _, number), name in zip(parts, names, strict=True) if number})
 
 
-def _colours(mesh: Mesh) -> NDArray[np.uint8]:
+def _colours(mesh: ScanMesh) -> NDArray[np.uint8]:
     return np.full((len(mesh.vertices), 4), 255, np.uint8) if mesh.colours is None else mesh.colours
 
 
@@ -176,10 +169,6 @@ def cap_px() -> int:
 
 def decode_texture(data: bytes, where: str) -> Texels:
     """Decode a texture of any known kind.
-
-    Args:
-        data: The bytes of its file.
-        where: The picture, for messages.
 
     Returns:
         (H, W, 4) uint8 RGBA, reduced by whole factors to at most `cap_px()` a side.

@@ -71,15 +71,7 @@ class NavMesh:
         return None if number < 0 else _ours(on)
 
     def path(self, a: ArrayLike, b: ArrayLike) -> FloatArray | None:
-        """The way between two points.
-
-        Args:
-            a: Start (3,).
-            b: End (3,).
-
-        Returns:
-            (n, 3) corners, both ends included; None where there is no way.
-        """
+        """Corners (n, 3) of the way between two points, both ends included; None where there is no way."""
         start, end = _point(a), _point(b)
         first, last = _detour.nearest(self.surface, start)[0], _detour.nearest(self.surface, end)[0]
         if first < 0 or last < 0 or self.islands[first] != self.islands[last]:
@@ -90,31 +82,15 @@ class NavMesh:
     def distance(self, a: ArrayLike, b: ArrayLike) -> float:
         """Length in metres of `path`; infinite where there is none."""
         way = self.path(a, b)
-        return math.inf if way is None else float(np.sqrt((np.diff(way, axis=0) ** 2).sum(1)).sum())
+        return math.inf if way is None else way_length(way)
 
     def slide(self, a: ArrayLike, b: ArrayLike) -> FloatArray | None:
-        """Where a walker comes that wants to go straight from one point to another, and slides along walls.
-
-        Args:
-            a: Where it stands (3,).
-            b: Where it wants to go (3,).
-
-        Returns:
-            Where it ends (3,), on the floor; None where it stands on none.
-        """
+        """Where (3,) a walker comes that goes straight from a to b, and slides along walls; None off the floor."""
         number, start = _detour.nearest(self.surface, _point(a))
         return None if number < 0 else _ours(_detour.slide(self.surface, number, start, _point(b)))
 
     def straight(self, a: ArrayLike, b: ArrayLike) -> FloatArray | None:
-        """Where a walker comes that goes straight from one point to another, and stops before a wall.
-
-        Args:
-            a: Where it stands (3,).
-            b: Where it wants to go (3,).
-
-        Returns:
-            Where it ends (3,), on the floor; None where it stands on none.
-        """
+        """Where (3,) a walker comes that goes straight from a to b, and stops before a wall; None off the floor."""
         number, start = _detour.nearest(self.surface, _point(a))
         if number < 0:
             return None
@@ -157,6 +133,11 @@ class NavMesh:
         return number
 
 
+def way_length(way: FloatArray) -> float:
+    """Metres along a way (n, 3)."""
+    return float(np.sqrt((np.diff(way, axis=0) ** 2).sum(1)).sum())
+
+
 def surface_of(
     corners: Sequence[FloatArray],
     beside: Sequence[Sequence[int]],
@@ -172,7 +153,6 @@ def surface_of(
         more: (m, 3) further corners of its surface.
         triangles: Its surface: three corners of each triangle, by number, and for the edge that begins at each whether
             it is on the border.
-        climb_m: Height of a step that a walker climbs.
     """
     sides = np.array([len(own) for own in corners])
     rows = np.stack([own[np.minimum(np.arange(MOST_CORNERS), len(own) - 1)] for own in corners])
@@ -224,28 +204,21 @@ def _tile(data: bytes) -> Surface:
     face = np.frombuffer(data, "u1", 4 * faces, starts[5]).reshape(-1, 4)
     if not (np.isfinite(corner).all() and np.isfinite(extra).all()):
         raise ValueError("tile 0 has places that are not finite")
-    outlines = [_outline(n, row, corner) for n, row in enumerate(rows)]
-    details_read = [_detail(n, details_of[n], len(own), extra, face) for n, own in enumerate(outlines)]
-    beside = [_beside(n, row, polygons) for n, row in enumerate(rows)]
-    return surface_of(outlines, beside, [one for one, _ in details_read], [one for _, one in details_read], climb)
-
-
-def _outline(number: int, row: np.void, corner: FloatArray) -> FloatArray:
-    count = int(row["n"])
-    if not 3 <= count <= MOST_CORNERS or int(row["at"][:count].max()) >= len(corner):
-        raise ValueError(f"polygon {number} has corners that are not there")
-    return np.asarray(corner[row["at"][:count]])
-
-
-def _beside(number: int, row: np.void, most: int) -> list[int]:
-    found = []
-    for value in row["beside"][: int(row["n"])].tolist():
-        if value & _OUTER:
-            value = 0  # the border of the only tile
-        if value > most:
-            raise ValueError(f"polygon {number} lies beside polygon {value - 1} of {most}")
-        found.append(value - 1)
-    return found
+    outlines, beside, more_corners, triangles = [], [], [], []
+    for n, row in enumerate(rows):
+        count = int(row["n"])
+        if not 3 <= count <= MOST_CORNERS or int(row["at"][:count].max()) >= len(corner):
+            raise ValueError(f"polygon {n} has corners that are not there")
+        outlines.append(corner[row["at"][:count]])
+        # With the highest bit it is the border of the only tile.
+        others = [0 if value & _OUTER else value for value in row["beside"][:count].tolist()]
+        if max(others) > polygons:
+            raise ValueError(f"polygon {n} lies beside polygon {max(others) - 1} of {polygons}")
+        beside.append([value - 1 for value in others])
+        further, own = _detail(n, details_of[n], count, extra, face)
+        more_corners.append(further)
+        triangles.append(own)
+    return surface_of(outlines, beside, more_corners, triangles, climb)
 
 
 def _detail(

@@ -7,6 +7,7 @@ must be 0 to 255.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import read_bytes
 from worldgauge.worlds.scan._document import MOST_BYTES, MOST_ELEMENTS, Damaged
-from worldgauge.worlds.scan.mesh import Material, Mesh, Up, ours
+from worldgauge.worlds.scan.mesh import ScanMaterial, ScanMesh, Up, ours
 
 _TYPES = {
     "char": "i1", "int8": "i1", "uchar": "u1", "uint8": "u1", "short": "i2", "int16": "i2", "ushort": "u2",
@@ -45,12 +46,8 @@ class _Element:
     fields: list[tuple[str, str, str | None]] = field(default_factory=list)
 
 
-def read_ply(path: Path, *, up: Up = "z") -> Mesh:
+def read_ply(path: Path, *, up: Up = "z") -> ScanMesh:
     """Read a PLY file.
-
-    Args:
-        path: The file.
-        up: The axis that points up in it.
 
     Returns:
         Its triangles in our frame; faces with more corners are cut into fans. Instances are the numbers `object_id`.
@@ -61,16 +58,13 @@ def read_ply(path: Path, *, up: Up = "z") -> Mesh:
         raise DataError(f"{path}: {error}") from error
 
 
-def _mesh(data: bytes, up: Up) -> Mesh:
+def _mesh(data: bytes, up: Up) -> ScanMesh:
     data = data.removeprefix(b"\xef\xbb\xbf")
     order, elements, at, notes = _header(data)
     rows: dict[str, dict[str, Any]] = {}
-    words = _Words(data[at:].split()) if order == "" else None
+    source = _Words(data[at:]) if order == "" else _Bytes(data, at, order)
     for element in elements:
-        if words is not None:
-            rows[element.name] = _text_rows(words, element)
-        else:
-            rows[element.name], at = _binary_rows(data, at, element, order)
+        rows[element.name] = source.rows(element) if element.fields and element.count else {}
     vertex, face = rows.get("vertex"), rows.get("face")
     if vertex is None or any(axis not in vertex for axis in "xyz"):
         raise Damaged("it has no vertices with x, y and z")
@@ -92,9 +86,13 @@ def _mesh(data: bytes, up: Up) -> Mesh:
     elif colours is not None and of_faces is not None:
         notes.append("colours of faces are left out: its vertices have colours")
     elif of_faces is not None:
-        chosen, triangles = _split(triangles, of_faces[own])
+        # A vertex for each colour around it: an old one << 32 with the colour.
+        packed = np.ascontiguousarray(of_faces[own]).view("<u4").astype(np.int64)
+        chosen, triangles = np.unique(np.where(triangles < 0, -1, triangles << 32 | packed), return_inverse=True)
+        missing = int(chosen[0] < 0)
+        chosen, triangles = chosen[missing:], triangles.reshape(-1, 3) - missing
         places, colours = places[chosen >> 32], chosen.astype("<u4").view(np.uint8).reshape(-1, 4)
-    return Mesh(
+    return ScanMesh(
         ours(places, up),
         triangles.astype(np.int32),
         np.zeros((len(places), 2)),
@@ -102,19 +100,10 @@ def _mesh(data: bytes, up: Up) -> Mesh:
         np.zeros(len(triangles), np.int32),
         instance,
         np.zeros(len(triangles), np.uint16),
-        (Material(),),
+        (ScanMaterial(),),
         (),
         notes=tuple(notes),
     )
-
-
-def _split(triangles: NDArray[np.int64], colours: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Vertices, each an old one << 32 with its colour, and triangles of them: a vertex for each colour around it."""
-    packed = np.ascontiguousarray(colours).view("<u4").astype(np.int64)
-    keys = np.where(triangles < 0, -1, triangles << 32 | packed)
-    chosen, triangles = np.unique(keys, return_inverse=True)
-    missing = int(chosen[0] < 0)
-    return chosen[missing:], triangles.reshape(-1, 3) - missing
 
 
 class _Lists:
@@ -122,7 +111,6 @@ class _Lists:
 
     Attributes:
         length: (N,) how many each row has.
-        values: All numbers, row by row.
     """
 
     def __init__(self, length: NDArray[np.int64], values: NDArray[Any]) -> None:
@@ -130,18 +118,111 @@ class _Lists:
         self.values = np.clip(np.nan_to_num(values.astype(np.float64), nan=-1.0), -1, 2**31).astype(np.int64)
 
 
-class _Words:
-    """Words of a text, taken one after the other."""
+class _Rows(ABC):
+    """Numbers of a file, taken one after the other."""
 
-    def __init__(self, words: list[bytes]) -> None:
-        self._words, self._at = words, 0
+    @abstractmethod
+    def rows(self, element: _Element) -> dict[str, Any]:
+        """Columns of an element by name; the next element begins after them."""
 
-    def take(self, count: int, where: str) -> list[bytes]:
-        """The next `count` words."""
+    @abstractmethod
+    def take(self, count: int, kind: str, where: str) -> list[Any]:
+        """The next `count` numbers of a type."""
+
+    def one_by_one(self, element: _Element, where: str) -> dict[str, Any]:
+        """Rows whose lists differ in length."""
+        columns: dict[str, list[Any]] = {name: [] for name, _, _ in element.fields}
+        lengths: dict[str, list[int]] = {name: [] for name, _, length in element.fields if length is not None}
+        for _ in range(element.count):
+            for name, kind, length in element.fields:
+                count = 1
+                if length is not None:
+                    count = _list_size(self.take(1, length, where)[0], where)
+                    lengths[name].append(count)
+                columns[name] += self.take(count, kind, where)
+        found: dict[str, Any] = {name: np.array(values, np.float64) for name, values in columns.items()}
+        return found | {name: _Lists(np.array(counts, np.int64), found[name]) for name, counts in lengths.items()}
+
+
+class _Words(_Rows):
+    """Rows of text."""
+
+    def __init__(self, data: bytes) -> None:
+        self._words, self._at = data.split(), 0
+
+    def rows(self, element: _Element) -> dict[str, Any]:
+        """See `_Rows`."""
+        where, width = f"element '{element.name[:20]}'", len(element.fields)
+        try:
+            if any(length for _, _, length in element.fields):
+                return self.one_by_one(element, where)
+            taken = self._next(element.count * width, where)
+            if max(map(len, taken), default=0) > _LONGEST_WORD:
+                raise Damaged(f"{where}: a word of more than {_LONGEST_WORD} letters is no number")
+            table = np.array(taken, f"S{_LONGEST_WORD}").astype(np.float64).reshape(-1, width)
+            return {name: table[:, n] for n, (name, _, _) in enumerate(element.fields)}
+        except (ValueError, OverflowError) as error:
+            raise Damaged(f"{where}: a word that is no number") from error
+
+    def take(self, count: int, kind: str, where: str) -> list[Any]:
+        """See `_Rows`."""
+        return [float(word) for word in self._next(count, where)]
+
+    def _next(self, count: int, where: str) -> list[bytes]:
         if count > len(self._words) - self._at:
             raise Damaged(f"{where}: the file ends before its last row")
         self._at += count
         return self._words[self._at - count : self._at]
+
+
+class _Bytes(_Rows):
+    """Binary rows in the byte order "<" or ">"."""
+
+    def __init__(self, data: bytes, at: int, order: str) -> None:
+        self._data, self._at, self._order = data, at, order
+
+    def rows(self, element: _Element) -> dict[str, Any]:
+        """See `_Rows`. Nearly always all rows have equally long lists; then they are one table."""
+        where, start, spread = f"element '{element.name[:20]}'", self._at, list[Any]()
+        for n, (_, value, length) in enumerate(element.fields):
+            shape: tuple[int, ...] = ()
+            if length is not None:
+                size = _list_size(self.take(1, length, where)[0], where)
+                spread.append((f"n{n}", self._order + length))
+                shape = (size,)
+            spread.append((f"f{n}", self._order + value, shape))
+            self._at = start + np.dtype(spread).itemsize
+        self._at, kind = start, np.dtype(spread)
+        if element.count * kind.itemsize <= len(self._data) - start:
+            table = np.frombuffer(self._data, kind, element.count, start)
+            sizes = {n: kind[f"f{n}"].shape[0] for n, (_, _, length) in enumerate(element.fields) if length}
+            if all((table[f"n{n}"] == size).all() for n, size in sizes.items()):
+                self._at += element.count * kind.itemsize
+                return {
+                    name: _Lists(np.full(element.count, sizes[n]), table[f"f{n}"].reshape(-1))
+                    if n in sizes
+                    else table[f"f{n}"]
+                    for n, (name, _, _) in enumerate(element.fields)
+                }
+        least = sum(np.dtype(length or value).itemsize for _, value, length in element.fields)
+        if element.count * least > len(self._data) - start or not any(length for _, _, length in element.fields):
+            raise Damaged(f"{where}: {element.count} rows pass the end of the file")
+        return self.one_by_one(element, where)
+
+    def take(self, count: int, kind: str, where: str) -> list[Any]:
+        """See `_Rows`."""
+        size = count * np.dtype(kind).itemsize
+        if self._at + size > len(self._data):
+            raise Damaged(f"{where}: its rows pass the end of the file")
+        self._at += size
+        taken: list[Any] = np.frombuffer(self._data, self._order + kind, count, self._at - size).tolist()
+        return taken
+
+
+def _list_size(size: float, where: str) -> int:
+    if not 0 <= size <= _MOST_CORNERS or size != int(size):
+        raise Damaged(f"{where}: a list of {size:g} numbers")
+    return int(size)
 
 
 def _header(data: bytes) -> tuple[str, list[_Element], int, list[str]]:
@@ -173,108 +254,6 @@ def _header(data: bytes) -> tuple[str, list[_Element], int, list[str]]:
     if order is None:
         raise Damaged("header: it names no format")
     return order, elements, end.end(), notes
-
-
-def _binary_rows(data: bytes, at: int, element: _Element, order: str) -> tuple[dict[str, Any], int]:
-    where = f"element '{element.name[:20]}'"
-    if not element.fields or not element.count:
-        return {}, at
-    if not any(length for _, _, length in element.fields):
-        kind = np.dtype([(f"f{n}", order + one[1]) for n, one in enumerate(element.fields)])
-        if element.count * kind.itemsize > len(data) - at:
-            raise Damaged(f"{where}: {element.count} rows pass the end of the file")
-        table = np.frombuffer(data, kind, element.count, at)
-        return {one[0]: table[f"f{n}"] for n, one in enumerate(element.fields)}, at + element.count * kind.itemsize
-    # Nearly always all rows have equally long lists; then they are one table.
-    spread: list[Any] = []
-    start = at
-    for n, (_, value, length) in enumerate(element.fields):
-        if length is None:
-            spread.append((f"f{n}", order + value))
-        else:
-            counted = np.dtype(order + length)
-            if start + counted.itemsize > len(data):
-                raise Damaged(f"{where}: its rows pass the end of the file")
-            size = int(np.frombuffer(data, counted, 1, start)[0])
-            if not 0 <= size <= _MOST_CORNERS:
-                raise Damaged(f"{where}: a list of {size} numbers")
-            spread += [(f"n{n}", counted), (f"f{n}", order + value, (size,))]
-        start = at + np.dtype(spread).itemsize
-    kind = np.dtype(spread)
-    if element.count * kind.itemsize <= len(data) - at:
-        table = np.frombuffer(data, kind, element.count, at)
-        sizes = {name: kind[f"f{n}"].shape[0] for n, (name, _, length) in enumerate(element.fields) if length}
-        if all((table[f"n{n}"] == sizes[one[0]]).all() for n, one in enumerate(element.fields) if one[2]):
-            found: dict[str, Any] = {one[0]: table[f"f{n}"] for n, one in enumerate(element.fields)}
-            for name, size in sizes.items():
-                found[name] = _Lists(np.full(element.count, size), found[name].reshape(-1))
-            return found, at + element.count * kind.itemsize
-    return _uneven_rows(data, at, element, order)
-
-
-def _uneven_rows(data: bytes, at: int, element: _Element, order: str) -> tuple[dict[str, Any], int]:
-    """Rows whose lists differ in length, one by one."""
-    where = f"element '{element.name[:20]}'"
-    held: dict[str, list[Any]] = {name: [] for name, _, _ in element.fields}
-    lengths: dict[str, list[int]] = {name: [] for name, _, length in element.fields if length is not None}
-    kinds = [
-        (name, np.dtype(order + value), None if length is None else np.dtype(order + length))
-        for name, value, length in element.fields
-    ]
-    least = sum((length or value).itemsize for _, value, length in kinds)
-    if element.count * least > len(data) - at:
-        raise Damaged(f"{where}: {element.count} rows pass the end of the file")
-    for _ in range(element.count):
-        for name, value, length in kinds:
-            count, kind = 1, value
-            if length is not None:
-                if at + length.itemsize > len(data):
-                    raise Damaged(f"{where}: its rows pass the end of the file")
-                count = int(np.frombuffer(data, length, 1, at)[0])
-                at += length.itemsize
-                if not 0 <= count <= _MOST_CORNERS:
-                    raise Damaged(f"{where}: a list of {count} numbers")
-                lengths[name].append(count)
-            if at + count * kind.itemsize > len(data):
-                raise Damaged(f"{where}: its rows pass the end of the file")
-            held[name].append(np.frombuffer(data, kind, count, at))
-            at += count * kind.itemsize
-    found: dict[str, Any] = {name: np.concatenate(parts) for name, parts in held.items()}
-    for name, counts in lengths.items():
-        found[name] = _Lists(np.array(counts, np.int64), found[name])
-    return found, at
-
-
-def _text_rows(words: _Words, element: _Element) -> dict[str, Any]:
-    where = f"element '{element.name[:20]}'"
-    columns: dict[str, list[Any]] = {name: [] for name, _, _ in element.fields}
-    if not element.count:
-        return {}
-    lengths: dict[str, list[int]] = {name: [] for name, _, length in element.fields if length is not None}
-    try:
-        if not any(length for _, _, length in element.fields):
-            width = len(element.fields)
-            taken = words.take(element.count * width, where)
-            if max(map(len, taken), default=0) > _LONGEST_WORD:
-                raise Damaged(f"{where}: a word of more than {_LONGEST_WORD} letters is no number")
-            table = np.array(taken, f"S{_LONGEST_WORD}").astype(np.float64).reshape(-1, max(width, 1))
-            return {name: table[:, n] for n, (name, _, _) in enumerate(element.fields)}
-        for _ in range(element.count):
-            for name, _, length in element.fields:
-                if length is None:
-                    columns[name].append(float(words.take(1, where)[0]))
-                    continue
-                count = int(words.take(1, where)[0])
-                if not 0 <= count <= _MOST_CORNERS:
-                    raise Damaged(f"{where}: a list of {count} numbers")
-                lengths[name].append(count)
-                columns[name] += [float(word) for word in words.take(count, where)]
-    except (ValueError, OverflowError) as error:
-        raise Damaged(f"{where}: a word that is no number") from error
-    found: dict[str, Any] = {name: np.array(values, np.float64) for name, values in columns.items()}
-    for name, counts in lengths.items():
-        found[name] = _Lists(np.array(counts, np.int64), found[name])
-    return found
 
 
 def _fans(corners: _Lists) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -7,17 +7,16 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from worldgauge.core.errors import DataError, UsageError, WorldError
 from worldgauge.core.io import atomic_folder, digest_of, digest_of_file, dumps, read_json_object, write_file
-from worldgauge.worlds.scan.clusters import Scene, scene_of
-from worldgauge.worlds.scan.mesh import Mesh, Up, cap_px
+from worldgauge.worlds.scan.clusters import ScanScene, scene_of
+from worldgauge.worlds.scan.mesh import ScanMesh, Up, cap_px
 from worldgauge.worlds.scan.readers import files_beside, read_mesh
 
 VERSION = 2
@@ -27,11 +26,10 @@ _SETTLED_NS = 2_000_000_000
 
 
 @dataclass(frozen=True)
-class Reading:
+class ScanOptions:
     """How a file is read.
 
     Attributes:
-        up: The axis that points up in it.
         scale: Metres of one of its units.
         two_sided: Whether all its triangles are seen from behind.
     """
@@ -50,15 +48,11 @@ class Prepared:
     """A scan that can be drawn.
 
     Attributes:
-        scene: What the kernels read.
-        digest: SHA-256 of its file and of how it was read.
         categories: Names of categories; the first is "void".
-        notes: What was left out or replaced, a sentence each.
-        lost: Damaged triangles that were left out.
         unread: Share of its area whose texture could not be read.
     """
 
-    scene: Scene
+    scene: ScanScene
     digest: str
     categories: tuple[str, ...]
     notes: tuple[str, ...]
@@ -66,7 +60,7 @@ class Prepared:
     unread: float
 
 
-def prepare(path: Path, reading: Reading) -> Prepared:
+def prepare(path: Path, reading: ScanOptions) -> Prepared:
     """Read a scan, or what an earlier call kept of it in the user's cache (WORLDGAUGE_CACHE; "off" for none)."""
     digest = digest_of_scan(path, reading)
     root = cache_folder()
@@ -77,12 +71,15 @@ def prepare(path: Path, reading: Reading) -> Prepared:
         if not (folder / "facts.json").is_file():
             made = _made(path, reading, digest)
             with atomic_folder(folder) as part:
-                _write(part, made)
+                for name, values in made.scene._asdict().items():
+                    np.save(part / f"{name}.npy", values, allow_pickle=False)
+                facts = {name: getattr(made, name) for name in ("categories", "notes", "lost", "unread")}
+                write_file(part / "facts.json", dumps(facts))
             folder.chmod(0o700)
     return _opened(folder, digest)
 
 
-def digest_of_scan(path: Path, reading: Reading, version: int = VERSION) -> str:
+def digest_of_scan(path: Path, reading: ScanOptions, version: int = VERSION) -> str:
     """SHA-256 of a scan, of the files that it names or that name its things, and of how it is read."""
     held, beside = digest_of_kept(path), [digest_of_kept(one) for one in files_beside(path)]
     content = [held, *beside] if beside else held
@@ -127,11 +124,9 @@ def forget(digest: str | None = None) -> int:
     return freed
 
 
-def _made(path: Path, reading: Reading, digest: str) -> Prepared:
+def _made(path: Path, reading: ScanOptions, digest: str) -> Prepared:
     mesh = read_mesh(path, up=reading.up)
     if reading.scale != 1.0:
-        from dataclasses import replace
-
         mesh = replace(mesh, vertices=mesh.vertices * reading.scale)
     try:
         scene, lost = scene_of(mesh, two_sided=reading.two_sided)
@@ -143,7 +138,7 @@ def _made(path: Path, reading: Reading, digest: str) -> Prepared:
     return Prepared(scene, digest, mesh.categories, tuple(notes), lost, _unread(mesh, scene))
 
 
-def _unread(mesh: Mesh, scene: Scene) -> float:
+def _unread(mesh: ScanMesh, scene: ScanScene) -> float:
     """Share of the area whose texture stands in for one that could not be read."""
     if not any(mesh.missing):
         return 0.0
@@ -154,27 +149,16 @@ def _unread(mesh: Mesh, scene: Scene) -> float:
     return float(area[bad[scene.material]].sum() / area.sum())
 
 
-def _write(folder: Path, made: Prepared) -> None:
-    for name, values in made.scene._asdict().items():
-        np.save(folder / f"{name}.npy", values, allow_pickle=False)
-    facts = {"categories": list(made.categories), "notes": list(made.notes), "lost": made.lost, "unread": made.unread}
-    write_file(folder / "facts.json", dumps(facts))
-
-
 def _opened(folder: Path, digest: str) -> Prepared:
     try:
         facts = read_json_object(folder / "facts.json")
-        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in Scene._fields]
+        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ScanScene._fields]
         # Plain arrays over the mapped pages: the kernels are compiled for these.
-        scene = Scene(*(_plain(one) for one in arrays))
+        scene = ScanScene(*(one.view(np.ndarray) for one in arrays))
         names = tuple(str(one) for one in facts["categories"]), tuple(str(one) for one in facts["notes"])
         return Prepared(scene, digest, *names, int(facts["lost"]), float(facts["unread"]))
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{folder}: the kept scan is damaged ({error}): worldgauge world forget") from error
-
-
-def _plain(values: Any) -> Any:
-    return values.view(np.ndarray)
+        raise DataError(f"{folder}: the kept scan is damaged ({error}): worldgauge world remove --cache") from error
 
 
 def cache_folder() -> Path | None:

@@ -1,6 +1,6 @@
 """Readers of scans by the endings of their files; and the layouts of ReplicaCAD, Replica and ScanNet++.
 
-Each gives a `Mesh`, or one line that names the file and the part. ReplicaCAD and Replica are read as habitat-sim
+Each gives a `ScanMesh`, or one line that names the file and the part. ReplicaCAD and Replica are read as habitat-sim
 57ee494 reads them; ScanNet++ as the tools of the data set describe it, since none of its files was at hand.
 """
 
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError
+from worldgauge.core.geometry import rotation_of_quaternion
 from worldgauge.core.io import check_inside, parse_json, read_bytes, read_json_object
 from worldgauge.worlds.scan.gltf import linked_files, plain_name, read_gltf
-from worldgauge.worlds.scan.mesh import Mesh, Up, joined, named, ours, theirs
+from worldgauge.worlds.scan.mesh import ScanMesh, Up, joined, named, ours, theirs
 from worldgauge.worlds.scan.ply import read_ply
 
 ENDINGS = (".glb", ".gltf", ".ply")
@@ -25,12 +26,8 @@ SCENE_ENDING = ".scene_instance.json"
 """Of a file that lists the stage and the objects of a scene, as ReplicaCAD's do."""
 
 
-def read_mesh(path: Path, *, up: Up = "y") -> Mesh:
+def read_mesh(path: Path, *, up: Up = "y") -> ScanMesh:
     """Read a scan by the ending of its name, with the names of things that lie beside it.
-
-    Args:
-        path: A .glb, .gltf, .ply or .scene_instance.json file.
-        up: The axis that points up in it.
 
     Returns:
         Its triangles in our frame.
@@ -69,26 +66,28 @@ def _tables(path: Path) -> tuple[Path, ...]:
 _MOST_OBJECTS = 10_000
 
 
-def read_scene_instance(path: Path) -> Mesh:
+def read_scene_instance(path: Path) -> ScanMesh:
     """Read a scene: its stage, and its objects where they stand.
 
     Returns:
         Triangles in our frame. Things are the objects, named by their templates.
     """
-    content, root = read_json_object(path), _root(path)
-    parts = [(_asset(root, "stages", _template(content.get("stage_instance"), path, "stage_instance")), np.eye(4), "")]
-    for n, (one, where) in enumerate(_objects(content, path)):
-        template = _template(one, path, where)
-        asset = _asset(root, "objects", template)
-        parts.append((asset, _matrix(one, path, f"object_instances[{n}]"), _category(template)))
-    read: dict[Path, Mesh] = {}
+    content = read_json_object(path)
+    stage, *objects = _assets(content, path)
+    parts = [(stage, np.eye(4), "")]
+    for n, (one, asset) in enumerate(zip(_objects(content, path), objects, strict=True)):
+        name = plain_name(one["template_name"].split("/")[-1]).removeprefix("frl apartment ") or "object"
+        parts.append((asset, _matrix(one, path, f"object_instances[{n}]"), name))
+    read: dict[Path, ScanMesh] = {}
     meshes, names = [], []
     for n, (asset, matrix, name) in enumerate(parts):
         if asset not in read:
             read[asset] = read_gltf(asset)
         mesh = read[asset]
         points = theirs(mesh.vertices, "y")
-        if n and _is_centred(content, n - 1):
+        own = content["object_instances"][n - 1] if n else {"translation_origin": ""}
+        origin = own.get("translation_origin", content.get("translation_origin", ""))
+        if isinstance(origin, str) and origin.lower() == "com":  # stands by the middle of its box
             points = points - (points.min(0) + points.max(0)) / 2
         meshes.append((mesh, ours(points @ matrix[:3, :3].T + matrix[:3, 3], "y"), n))
         names.append(name)
@@ -98,22 +97,24 @@ def read_scene_instance(path: Path) -> Mesh:
 
 def assets_of(path: Path) -> tuple[Path, ...]:
     """Files that a scene is made of, each once, itself left out."""
-    content, root = read_json_object(path), _root(path)
-    stage = _asset(root, "stages", _template(content.get("stage_instance"), path, "stage_instance"))
-    objects = [_asset(root, "objects", _template(one, path, where)) for one, where in _objects(content, path)]
-    return tuple(dict.fromkeys([stage, *objects]))
+    return tuple(dict.fromkeys(_assets(read_json_object(path), path)))
 
 
-def _root(path: Path) -> Path:
-    """The folder of the data set: that which holds `configs`."""
-    return next((above.parent for above in path.resolve().parents if above.name == "configs"), path.resolve().parent)
+def _assets(content: dict[str, Any], path: Path) -> list[Path]:
+    """Files of the stage and of each object. The data set is the folder that holds `configs`."""
+    whole = path.resolve()
+    root = next((above.parent for above in whole.parents if above.name == "configs"), whole.parent)
+    assets = [_asset(root, "stages", _template(content.get("stage_instance"), path, "stage_instance"))]
+    for n, one in enumerate(_objects(content, path)):
+        assets.append(_asset(root, "objects", _template(one, path, f"object_instances[{n}]")))
+    return assets
 
 
-def _objects(content: dict[str, Any], path: Path) -> list[tuple[dict[str, Any], str]]:
+def _objects(content: dict[str, Any], path: Path) -> list[dict[str, Any]]:
     listed = content.get("object_instances", [])
     if not isinstance(listed, list) or len(listed) > _MOST_OBJECTS or not all(isinstance(one, dict) for one in listed):
         raise DataError(f"{path}: object_instances is no list of at most {_MOST_OBJECTS} objects")
-    return [(one, f"object_instances[{n}]") for n, one in enumerate(listed)]
+    return listed
 
 
 def _template(one: Any, path: Path, where: str) -> str:
@@ -139,16 +140,6 @@ def _asset(root: Path, kind: str, template: str) -> Path:
     return found
 
 
-def _category(template: str) -> str:
-    return plain_name(template.split("/")[-1]).removeprefix("frl apartment ") or "object"
-
-
-def _is_centred(content: dict[str, Any], n: int) -> bool:
-    """Whether an object stands by the middle of its box instead of the origin of its file."""
-    own = content["object_instances"][n].get("translation_origin", content.get("translation_origin", ""))
-    return isinstance(own, str) and own.lower() == "com"
-
-
 def _matrix(one: dict[str, Any], path: Path, where: str) -> NDArray[np.float64]:
     def numbers(key: str, default: list[float]) -> NDArray[np.float64]:
         value = one.get(key, default)
@@ -166,12 +157,7 @@ def _matrix(one: dict[str, Any], path: Path, where: str) -> NDArray[np.float64]:
     if type(scale) not in (int, float) or not 0 < scale < 1e3:
         raise DataError(f"{path}: {where}: uniform_scale is {short(scale)}, not a number from 0 to 1000")
     matrix = np.eye(4)
-    matrix[:3, :3] = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    matrix[:3, :3] *= scale
+    matrix[:3, :3] = rotation_of_quaternion([x, y, z, w]) * scale
     matrix[:3, 3] = numbers("translation", [0.0, 0.0, 0.0])
     return matrix
 
@@ -180,13 +166,8 @@ REPLICA_TABLE = "info_semantic.json"
 _MOST_THINGS = 65_535
 
 
-def with_replica_names(mesh: Mesh, path: Path) -> Mesh:
-    """A mesh with the categories of its things.
-
-    Args:
-        mesh: The mesh, with their numbers.
-        path: The `info_semantic.json`: classes (id, name) and objects (id, class_id).
-    """
+def with_replica_names(mesh: ScanMesh, path: Path) -> ScanMesh:
+    """A mesh with the categories of its things."""
     content = read_json_object(path)
     classes = {}
     for n, one in enumerate(rows_of(content.get("classes"), path, "classes")):
@@ -220,7 +201,7 @@ SCANNETPP_TABLES = "segments.json", "segments_anno.json"
 _MOST_BYTES = 2**30
 
 
-def with_scannetpp_names(mesh: Mesh, segments: Path, names: Path) -> Mesh:
+def with_scannetpp_names(mesh: ScanMesh, segments: Path, names: Path) -> ScanMesh:
     """A mesh with its things: a triangle belongs to the thing of its first corner."""
     content = _content(segments)
     held = content.get("segIndices")

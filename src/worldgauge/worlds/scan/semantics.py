@@ -21,9 +21,9 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.io import read_text
 from worldgauge.worlds.scan.camera import texels_at, texels_met
-from worldgauge.worlds.scan.clusters import Scene, part_of
+from worldgauge.worlds.scan.clusters import ScanScene, boxes_of, part_of
 from worldgauge.worlds.scan.mesh import Up
-from worldgauge.worlds.scan.prepared import Prepared, Reading, prepare
+from worldgauge.worlds.scan.prepared import Prepared, ScanOptions, prepare
 from worldgauge.worlds.walking.floor import Landmark
 
 _HM3D_HEADER = "HM3D Semantic Annotations"
@@ -41,7 +41,6 @@ class Name:
     """A row of a table of names.
 
     Attributes:
-        category: In words.
         region: Number of the region it lies in; None where that is not told.
         colour: R + 256 G + 65536 B of its texels; None where faces have numbers.
     """
@@ -56,9 +55,7 @@ class Region:
     """A room, or what the annotators took for one.
 
     Attributes:
-        number: Its number.
         low: Least x, y, z of its things, metres.
-        high: Greatest x, y, z.
     """
 
     number: int
@@ -67,12 +64,7 @@ class Region:
 
 
 class Names:
-    """Things of a scan, by number.
-
-    Args:
-        prepared: Their mesh.
-        table: Name of each number.
-    """
+    """Things of a scan, by number."""
 
     def __init__(self, prepared: Prepared, table: Mapping[int, Name]) -> None:
         self._prepared, self._table = prepared, table
@@ -85,21 +77,8 @@ class Names:
         self._colours = np.array([colour for colour, _ in coloured], np.int64)
         self._numbers = np.array([number for _, number in coloured], np.uint16)
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 of their mesh and of how it was read."""
-        return self._prepared.digest
-
     def labels(self, pose: FloatArray, camera: Camera | Panorama) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-        """What a camera sees.
-
-        Args:
-            pose: Camera-to-world pose (4, 4).
-            camera: The camera.
-
-        Returns:
-            (H, W) category, index into `categories`, and (H, W) number of the thing; 0 where nothing is named.
-        """
+        """Category, index into `categories`, and number of the thing in each pixel (H, W); 0 where nothing is named."""
         hit, texels = texels_met(self._prepared.scene, pose, camera)
         if len(self._colours):
             instance = self._numbers_of(texels)
@@ -110,14 +89,10 @@ class Names:
     @cached_property
     def boxes(self) -> Mapping[int, tuple[FloatArray, FloatArray]]:
         """Least and greatest corner (3,) of the triangles of each thing that is named; metres."""
-        corners, own = self._prepared.scene.corners.astype(np.float64).reshape(-1, 3, 3), self._own
-        order = np.argsort(own, kind="stable")
-        numbers, first = np.unique(own[order], return_index=True)
-        low = np.minimum.reduceat(corners[order].min(1), first)
-        high = np.maximum.reduceat(corners[order].max(1), first)
-        return {int(n): (low[k], high[k]) for k, n in enumerate(numbers.tolist()) if n > 0 and n in self._table}
+        boxes = boxes_of(self._prepared.scene, self._own)
+        return {number: box for number, box in boxes.items() if number > 0 and number in self._table}
 
-    def part(self, number: int) -> Scene:
+    def part(self, number: int) -> ScanScene:
         """The triangles of one thing."""
         return part_of(self._prepared.scene, self._own == number)
 
@@ -156,13 +131,7 @@ class Names:
         )
 
     def check_fits(self, path: Path, low: FloatArray, high: FloatArray) -> None:
-        """Check that their mesh lies where the scan does.
-
-        Args:
-            path: File of the mesh, for the error.
-            low: Least corner (3,) of the scan.
-            high: Greatest corner.
-        """
+        """Check that their mesh lies where the scan does, whose least and greatest corner (3,) are given."""
         corners = self._prepared.scene.corners.reshape(-1, 3)
         off = max(np.abs(corners.min(0) - low).max(), np.abs(corners.max(0) - high).max())
         if off > _OFF_M:
@@ -176,16 +145,10 @@ class Names:
 
 
 def read_names(mesh: Path, table: Path, up: Up) -> Names:
-    """Read the things of a scan.
-
-    Args:
-        mesh: Their mesh.
-        table: Their names: a .semantic.txt or a .house file.
-        up: The axis that points up in the mesh.
-    """
+    """Read the things of a scan."""
     text = read_text(table, _MOST_BYTES)
     found = house_table(text, table) if table.suffix == ".house" else hm3d_table(text, table)
-    return Names(prepare(mesh, Reading(up)), found)
+    return Names(prepare(mesh, ScanOptions(up)), found)
 
 
 def hm3d_table(text: str, path: Path) -> dict[int, Name]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -36,15 +37,8 @@ _TERMS = {
 
 
 @dataclass(frozen=True)
-class Source:
-    """A registered folder.
-
-    Attributes:
-        name: First part of the keys of its scenes.
-        folder: The folder.
-        kind: One of KINDS.
-        up: The axis that points up in its files.
-    """
+class ScanFolder:
+    """A registered folder."""
 
     name: str
     folder: Path
@@ -63,9 +57,6 @@ class SceneFiles:
 
     Attributes:
         key: Its name, such as "hm3d/00800-TEEsavR23oF".
-        geometry: What is drawn.
-        up: The axis that points up in it.
-        navmesh: The published floor, if there is one.
         names: The mesh of its things and the table of their names, if there are both.
         is_published: Whether it is of a data set that publishes names of things beside its scans.
     """
@@ -78,9 +69,9 @@ class SceneFiles:
     is_published: bool = False
 
 
-def sources() -> dict[str, Source]:
+def sources() -> dict[str, ScanFolder]:
     """Registered folders by name: those of `worldgauge world add`, then those of WORLDGAUGE_SCENES (NAME=DIR:...)."""
-    found = {EXAMPLE: Source(EXAMPLE, Path(__file__).parent / "examples", "files", "y")}
+    found = {EXAMPLE: ScanFolder(EXAMPLE, Path(__file__).parent / "examples", "files", "y")}
     found |= _listed()
     for entry in os.environ.get("WORLDGAUGE_SCENES", "").split(os.pathsep):
         if not entry:
@@ -94,12 +85,10 @@ def sources() -> dict[str, Source]:
     return found
 
 
-def add(name: str, folder: Path, *, kind: str | None = None, up: Up | None = None) -> Source:
+def add(name: str, folder: Path, *, kind: str | None = None, up: Up | None = None) -> ScanFolder:
     """Register a folder of scans. An older one of this name is replaced.
 
     Args:
-        name: First part of the keys of its scenes.
-        folder: The folder.
         kind: One of KINDS; by default what its layout looks like.
         up: The axis that points up in its files; by default z for published data sets, y for others.
     """
@@ -121,7 +110,7 @@ def remove(name: str) -> None:
     _write(listed)
 
 
-def scenes_of(source: Source) -> Iterator[SceneFiles]:
+def scenes_of(source: ScanFolder) -> Iterator[SceneFiles]:
     """Scenes of a folder, sorted by key."""
     found = {scene.key: scene for scene in _found(source)}
     for key in sorted(found):
@@ -139,7 +128,7 @@ def scene(key: str) -> SceneFiles:
     held = {one.key: one for one in scenes_of(source)}
     if key not in held:
         near = did_you_mean(key, tuple(held))
-        raise WorldError(f"scene '{key[:80]}' is not in {source.folder}. {near}See: worldgauge world list")
+        raise WorldError(f"scene '{key[:80]}' is not in {source.folder}. {near}See: worldgauge list scans")
     return held[key]
 
 
@@ -147,19 +136,19 @@ def digest_of_scene(files: SceneFiles, version: int | None = None) -> str:
     """SHA-256 of all files of a scene and of how they are read; the scan need not be opened.
 
     Args:
-        files: Its files.
         version: Version of the readers; by default the present one.
     """
-    from worldgauge.worlds.scan.prepared import VERSION, Reading, digest_of_kept, digest_of_scan
+    from worldgauge.worlds.scan.prepared import VERSION, ScanOptions, digest_of_kept, digest_of_scan
 
-    geometry = digest_of_scan(files.geometry, Reading(files.up), VERSION if version is None else version)
+    geometry = digest_of_scan(files.geometry, ScanOptions(files.up), VERSION if version is None else version)
     beside = [one for one in (files.navmesh, *(files.names or ())) if one is not None]
     return digest_of(dumps([geometry, *map(digest_of_kept, beside)])) if beside else geometry
 
 
 def published(id: str) -> SceneFiles | None:
     """The scene of HM3D or Matterport3D with an id of eleven characters, in any registered folder; None for none."""
-    return next((table[id] for table in map(_published, _data_sets()) if id in table), None)
+    data_sets = [source for source in sources().values() if source.kind in ("hm3d", "mp3d")]
+    return next((table[id] for table in map(_published, data_sets) if id in table), None)
 
 
 def chosen(text: str) -> tuple[str, ...]:
@@ -174,11 +163,11 @@ def chosen(text: str) -> tuple[str, ...]:
         else:
             raise UnknownNameError("folder of scans", name, known)
     if not keys:
-        raise UsageError(f"no scenes are named in '{text[:40]}'; give folders or keys: worldgauge world list")
+        raise UsageError(f"no scenes are named in '{text[:40]}'; give folders or keys: worldgauge list scans")
     return tuple(keys)
 
 
-def _source(name: str, folder: Path, kind: str | None, up: Up | None) -> Source:
+def _source(name: str, folder: Path, kind: str | None, up: Up | None) -> ScanFolder:
     check_name(name, "name of a folder of scans")
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder")
@@ -187,7 +176,7 @@ def _source(name: str, folder: Path, kind: str | None, up: Up | None) -> Source:
     if up is not None and up not in get_args(Up):
         raise UsageError(f"up is '{up}'; give y or z")
     kind = kind or _kind_of(folder)
-    return Source(name, folder.resolve(), kind, up or ("y" if kind in ("files", "replicacad") else "z"))
+    return ScanFolder(name, folder.resolve(), kind, up or ("y" if kind in ("files", "replicacad") else "z"))
 
 
 def _kind_of(folder: Path) -> str:
@@ -211,59 +200,48 @@ def _kind_of(folder: Path) -> str:
     return "files"
 
 
-def _found(source: Source) -> Iterator[SceneFiles]:
-    for path, parts in _walked(source.folder):
-        if source.kind == "replica":
-            if path.name == "mesh_semantic.ply" and path.parent.name == "habitat":
-                yield _files(source, parts[:-2] or ("room",), path, path.with_suffix(".navmesh"))
-            continue
-        if source.kind == "replicacad":
-            if path.name.endswith(SCENE_ENDING):
-                stem = path.name.removesuffix(SCENE_ENDING)
-                yield _files(source, (stem,), path, source.folder / "navmeshes" / f"{stem}.navmesh")
-            continue
-        if source.kind == "scannetpp":
-            if path.name == _ALIGNED:
-                own = tuple(part for part in parts[:-1] if part not in ("data", "scans"))
-                yield _files(source, own or ("scan",), path, path.with_suffix(".navmesh"))
-            continue
-        if path.suffix not in ENDINGS or ".semantic." in path.name or path.stem.endswith("_semantic"):
-            continue
-        stem = path.name.split(".")[0]
-        if source.kind in ("hm3d", "mp3d"):
-            # One folder a scene. Of an uncompressed copy beside, the compressed one is what was published.
-            if path.name == f"{stem}.glb" and path.with_name(f"{stem}.basis.glb").is_file():
-                continue
-            if path.suffix == ".glb" and len(parts) > 1:
-                yield _files(source, (parts[-2],), path, path.with_name(path.name[:-4] + ".navmesh"))
-            continue
-        yield _files(source, (*parts[:-1], path.stem), path, path.with_suffix(".navmesh"))
-
-
-def _files(source: Source, parts: tuple[str, ...], path: Path, navmesh: Path) -> SceneFiles:
-    stem = path.name.split(".")[0]
+def _found(source: ScanFolder) -> Iterator[SceneFiles]:
     beside = {
-        "hm3d": (f"{stem}.semantic.glb", f"{stem}.semantic.txt"),
-        "mp3d": (f"{stem}_semantic.ply", f"{stem}.house"),
-    }.get(source.kind)
-    names = None if beside is None else (path.with_name(beside[0]), path.with_name(beside[1]))
-    return SceneFiles(
-        "/".join((source.name, *parts)),
-        path,
-        source.up,
-        navmesh if navmesh.is_file() else None,
-        names if names is not None and all(one.is_file() for one in names) else None,
-        names is not None,
-    )
-
-
-def _data_sets() -> list[Source]:
-    """Registered folders whose scenes have published ids."""
-    return [source for source in sources().values() if source.kind in ("hm3d", "mp3d")]
+        "hm3d": ("{}.semantic.glb", "{}.semantic.txt"),
+        "mp3d": ("{}_semantic.ply", "{}.house"),
+    }.get(source.kind, ())
+    for path, parts in _walked(source.folder):
+        own: tuple[str, ...] = ()
+        stem, navmesh = path.name.split(".")[0], path.with_suffix(".navmesh")
+        is_named = ".semantic." in path.name or path.stem.endswith("_semantic")
+        match source.kind:
+            case "replica":
+                if path.name == "mesh_semantic.ply" and path.parent.name == "habitat":
+                    own = parts[:-2] or ("room",)
+            case "replicacad":
+                if path.name.endswith(SCENE_ENDING):
+                    own = (path.name.removesuffix(SCENE_ENDING),)
+                    navmesh = source.folder / "navmeshes" / f"{own[0]}.navmesh"
+            case "scannetpp":
+                if path.name == _ALIGNED:
+                    own = tuple(part for part in parts[:-1] if part not in ("data", "scans")) or ("scan",)
+            case "hm3d" | "mp3d":
+                # One folder a scene. Of an uncompressed copy beside, the compressed one is what was published.
+                is_copy = path.name == f"{stem}.glb" and path.with_name(f"{stem}.basis.glb").is_file()
+                if path.suffix == ".glb" and len(parts) > 1 and not is_named and not is_copy:
+                    own = (parts[-2],)
+            case _:
+                if path.suffix in ENDINGS and not is_named:
+                    own = (*parts[:-1], path.stem)
+        if own:
+            names = tuple(path.with_name(name.format(stem)) for name in beside)
+            yield SceneFiles(
+                "/".join((source.name, *own)),
+                path,
+                source.up,
+                navmesh if navmesh.is_file() else None,
+                (names[0], names[1]) if names and all(one.is_file() for one in names) else None,
+                bool(names),
+            )
 
 
 @lru_cache(maxsize=8)
-def _published(source: Source) -> dict[str, SceneFiles]:
+def _published(source: ScanFolder) -> dict[str, SceneFiles]:
     """Scenes of a folder by id; a folder that gets scenes while a program runs is looked at once."""
     return {scene.key.rpartition("/")[2].rpartition("-")[2]: scene for scene in scenes_of(source)}
 
@@ -291,7 +269,7 @@ def _place() -> Path:
     return Path(os.environ.get("WORLDGAUGE_CONFIG") or user_config_dir("worldgauge")) / "scenes.json"
 
 
-def _listed() -> dict[str, Source]:
+def _listed() -> dict[str, ScanFolder]:
     path = _place()
     if not path.is_file():
         return {}
@@ -300,43 +278,28 @@ def _listed() -> dict[str, Source]:
         known = isinstance(held, dict) and all(isinstance(held.get(key), str) for key in ("folder", "kind", "up"))
         if not known or held["kind"] not in KINDS or held["up"] not in get_args(Up):
             raise DataError(f"{path}: '{name[:40]}' is damaged; register it again: worldgauge world add NAME DIR")
-        found[name] = Source(name, Path(held["folder"]), held["kind"], held["up"])
+        found[name] = ScanFolder(name, Path(held["folder"]), held["kind"], held["up"])
     return found
 
 
-def _write(listed: dict[str, Source]) -> None:
+def _write(listed: dict[str, ScanFolder]) -> None:
     rows = {one.name: {"folder": str(one.folder), "kind": one.kind, "up": one.up} for one in listed.values()}
     write_file(_place(), dumps(rows, 2) + "\n")
 
 
 SCENES_HELP = (
     "With --world scan: registered folders, for their scenes of the split, or keys of scenes, separated by commas "
-    "(worldgauge world list)."
+    "(worldgauge list scans)."
 )
 WORLD_HELP = 'Give "scan" to collect in scans of yours, which --scenes names.'
 MOST_SCENES = 1000
 _HM3D = re.compile(r"(\d{5})-[A-Za-z0-9]{11}")
-_MP3D = {
-    "train": """
-        17DRP5sb8fy 1LXtFkjw3qL 1pXnuDYAj8r 29hnd4uzFmX 5LpN3gDmAk7 5q7pvUzZiYa 759xd9YjKW5 7y3sRwLe3Va 82sE5b5pLXE
-        8WUmhLawc2A aayBHfsNo7d ac26ZMwG7aT B6ByNegPMKs b8cTxDM8gDG cV4RVeZvu5T D7N2EKCX4Sj e9zR4mvMWw7 EDJbREhghzL
-        GdvgFV5R1Z5 gTV8FGcVJC9 HxpKQynjfin i5noydFURQK JeFG25nYj2p JF19kD82Mey jh4fc5c5qoQ kEZ7cmS4wCh mJXqzFtmKg4
-        p5wJjkQkbXX Pm6F8kyY3z2 pRbA3pwrgk9 PuKPg4mmafe PX4nDJXEHrG qoiz87JEwZ2 rPc6DW4iMge s8pcmisQ38h S9hNv5qa7GM
-        sKLMLpTHeUy SN83YJsR3w2 sT4fr6TAbpF ULsKaCPVFJR uNb9QFRL6hY Uxmj2M2itWa V2XKFyX4ASd VFuaQ6m2Qom VVfe2KiqLaN
-        Vvot9Ly1tCj vyrNrziPKCB VzqfbhrpDEA XcA2TqTSSAj 2n8kARJN3HM D7G3Y4RVNrH dhjEzFoUFzH E9uDoFAP3SH gZ6f7yhEvPG
-        JmbYfDe2QKZ r1Q1Z4BcV1o r47D5H71a5s ur6pFq6Qu1A VLzqgDo317F YmJkqBEsHnH ZMojNkEp431
-    """,
-    "val": """
-        2azQ1b91cZZ 8194nk5LbLH EU6Fwq7SyZv oLBMNvg9in8 QUCTc6BB5sX TbHJrupSAjP X7HyMhZNoso pLe4wQe7qrG x8F5xyUWy9e
-        Z6MFQCViBuw zsNo4HB9uLZ
-    """,
-    "test": """
-        2t7WUuJeko7 5ZKStnWn8Zo ARNzJeq3xxb fzynW3qQPVF jtcxE69GiFV pa4otMbVnkk q9vSo1VnCiC rqfALeAoiTq UwV83HsGsw3
-        wc2JMjhGNzB WYY7iVyf5p8 YFuZgdQ5vWj yqstnuAEVhm YVUC4YcDtcY gxdoqLR6rwA gYvKGZ5eRqb RPmz2sHmrrY Vt2qJdWjCF2
-    """,
+_MP3D_SPLIT: dict[str, str] = {
+    id: split
+    for split, ids in json.loads(Path(__file__).with_name("mp3d_splits.json").read_text("utf-8")).items()
+    for id in ids.split()
 }
 """The split that Matterport3D's benchmark publishes, 61 / 11 / 18 scenes."""
-_MP3D_SPLIT = {id: split for split, ids in _MP3D.items() for id in ids.split()}
 
 
 def split_of(key: str) -> str:
@@ -357,18 +320,9 @@ def split_of(key: str) -> str:
 
 
 def scan_scenes(world: str | None, scenes: object, split: str) -> tuple[str, ...]:
-    """Keys of the scans of a collection: those that are named, and those of folders that are in the split.
-
-    Args:
-        world: "scan", or None for the collection's own worlds.
-        scenes: What --scenes says.
-        split: The split.
-
-    Returns:
-        The keys; none where the collection is not in scans.
-    """
+    """Keys of the scans of a collection: those that are named, and those of folders that are in the split."""
     if (world == "scan") != isinstance(scenes, str):
-        raise UsageError("--world scan and --scenes with folders or keys go together: worldgauge world list")
+        raise UsageError("--world scan and --scenes with folders or keys go together: worldgauge list scans")
     if not isinstance(scenes, str):
         return ()
     named = {one.strip() for one in scenes.split(",")}
@@ -390,15 +344,10 @@ def scan_facts(key: str) -> WorldFacts:
 
 
 def told_of(keys: tuple[str, ...], *, ground: bool = False) -> dict[str, str]:
-    """What the settings of a collection say of its scans.
+    """What the settings of a collection say of its scans: floor and licence, if any is known.
 
-    Args:
-        keys: Keys of its scenes.
-        ground: Whether walkers stand on published navmeshes where there are any, not only on floors found in the mesh.
-
-    Returns:
-        "floor", what is walked on: "navmesh" where all of them have one, else "heightfield", whose distances are not
-        comparable with published ones; "licence", terms of the data sets, where any are known.
+    The floor is "navmesh" if all have a published one and `ground` asks for it, else "heightfield", whose distances are
+    not comparable with published ones.
     """
     known = sources()
     published = ground and all(scene(key).navmesh is not None for key in keys)

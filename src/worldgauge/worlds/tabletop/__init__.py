@@ -16,14 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from worldgauge.core.english import listed, some
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import MissingExtraError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
 from worldgauge.worlds.tabletop.contract import TABLE_M, TableTask, table_tasks
 from worldgauge.worlds.tabletop.engine import mujoco
-from worldgauge.worlds.tabletop.franka_arm import ARM_BIT, THING_BIT, add_arm
+from worldgauge.worlds.tabletop.franka_arm import add_arm, dress
 from worldgauge.worlds.tabletop.pose_plans import HandPose, Poses
+from worldgauge.worlds.tabletop.shapes import box, mark
 from worldgauge.worlds.tabletop.simulation import TICK_S, Move, Simulation, UnstableError
 
 BEHAVIOUR = 1
@@ -40,8 +42,7 @@ class Tabletop:
         task: Name of a registered table task.
         variation: Number of its variation.
         seed: Seed of the places of its things.
-        state: A `simulation.State` as plain values, for a view of the table at a later time. The digest does not cover
-            it.
+        state: A `simulation.TableState` as plain values, to view the table at a later time. The digest leaves it out.
         meshes: Folder with another look for the arm (`franka_arm.dress`).
 
     Raises:
@@ -74,10 +75,11 @@ class Tabletop:
     @classmethod
     def describe(cls, task: str, variation: int = 0, seed: int = 0, **later: Any) -> str:
         """Describe the table of these arguments in a sentence: its things, before anything has moved."""
-        named = [f"{thing.colour} {thing.category}" for thing in _task_of(task, variation, seed).things]
-        things = [f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in named]
-        listed = things[0] if len(things) == 1 else f"{', '.join(things[:-1])} and {things[-1]}"
-        return f"A robot arm at a wooden table with {listed}, seen from the front."
+        colours: dict[str, list[str]] = {}
+        for thing in _task_of(task, variation, seed).things:
+            colours.setdefault(thing.category, []).append(thing.colour)
+        named = [some(category, len(own), listed(own)) for category, own in colours.items()]
+        return f"A robot arm at a wooden table with {listed(named)}, seen from the front."
 
     @property
     def facts(self) -> WorldFacts:
@@ -91,14 +93,7 @@ class Tabletop:
 
         Args:
             pose: Camera-to-world pose, (4, 4), metres.
-            camera: Size of the image.
             position: Whether hit points are computed as well.
-
-        Returns:
-            The view.
-
-        Raises:
-            UsageError: For panoramas.
         """
         return Simulation(self).view(pose, camera, position=position)
 
@@ -123,19 +118,10 @@ class Tabletop:
         # A state that blows up is an outcome of the episode, not to be hidden by starting again.
         spec.option.disableflags |= int(mj.mjtDisableBit.mjDSBL_AUTORESET)
         _light(spec)
-        spec.worldbody.add_geom(
-            name="table",
-            type=mj.mjtGeom.mjGEOM_BOX,
-            pos=(*TABLE_MIDDLE_M, TABLE_M - TABLE_HALF_M[2]),
-            size=TABLE_HALF_M,
-            rgba=(0.72, 0.62, 0.5, 1),
-            contype=THING_BIT,
-            conaffinity=THING_BIT | ARM_BIT,
-        )
+        top_m = (*TABLE_MIDDLE_M, TABLE_M - TABLE_HALF_M[2])
+        box(spec.worldbody, TABLE_HALF_M, (0.72, 0.62, 0.5), at=top_m, name="table")
         add_arm(spec)
         if self.meshes is not None:
-            from worldgauge.worlds.tabletop.franka_arm import dress
-
             dress(spec, Path(self.meshes))
         self.task.add(spec)
         try:
@@ -162,24 +148,8 @@ def _light(spec: Any) -> None:
         diffuse=[0.45] * 3,
         specular=[0.1] * 3,
     )
-    spec.worldbody.add_geom(
-        name="floor",
-        type=mj.mjtGeom.mjGEOM_BOX,
-        pos=(0.0, 0.0, -0.05),
-        size=(3.0, 3.0, 0.05),
-        rgba=(0.42, 0.45, 0.48, 1),
-        contype=THING_BIT,
-        conaffinity=THING_BIT | ARM_BIT,
-    )
-    spec.worldbody.add_geom(
-        name="wall",
-        type=mj.mjtGeom.mjGEOM_BOX,
-        pos=(-1.2, 0.0, 1.5),
-        size=(0.02, 3.0, 1.5),
-        rgba=(0.62, 0.68, 0.74, 1),
-        contype=0,
-        conaffinity=0,
-    )
+    box(spec.worldbody, (3.0, 3.0, 0.05), (0.42, 0.45, 0.48), at=(0.0, 0.0, -0.05), name="floor")
+    mark(spec.worldbody, (0.02, 3.0, 1.5), (0.62, 0.68, 0.74), at=(-1.2, 0.0, 1.5), name="wall")
 
 
 def _task_of(task: str, variation: int, seed: int) -> TableTask:
@@ -188,14 +158,7 @@ def _task_of(task: str, variation: int, seed: int) -> TableTask:
 
 
 def check_engine(otherwise: str) -> None:
-    """Check that the physics engine is installed.
-
-    Args:
-        otherwise: How to do without it, in words.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
+    """Check that the physics engine is installed."""
     try:
         mujoco()
     except MissingExtraError:
@@ -211,8 +174,6 @@ class Done:
     """What the expert did.
 
     Attributes:
-        poses: The poses it asked for.
-        moves: The move to each pose.
         reason: Why the task is not solved; None if it is.
     """
 
@@ -230,11 +191,7 @@ def carried_out(table: Tabletop, most: int = MOST_POSES) -> Done:
     """Let the expert solve a table from its start.
 
     Args:
-        table: The table.
         most: Largest number of poses.
-
-    Returns:
-        Poses, moves, and why it ended early, if it did.
     """
     simulation = Simulation(table)
     poses: list[HandPose] = []

@@ -22,14 +22,11 @@ TABLE_M = 0.75
 
 
 @dataclass(frozen=True)
-class Thing:
+class TableObject:
     """A thing on the table that a task is about.
 
     Attributes:
         name: Its name in words ("red button").
-        body: Name of its body in the physics.
-        category: Its category.
-        colour: Its colour.
         half_m: Half its extent along x, y and z of its body, metres.
         middle_m: Height of its centre above the origin of the body, metres.
     """
@@ -43,62 +40,42 @@ class Thing:
 
 
 class TableScene(Protocol):
-    """What a task sees of the table: the present state of a `simulation.Simulation`.
-
-    Attributes:
-        memory: What the task keeps in memory.
-    """
+    """What a task sees of the table: the present state of a `simulation.Simulation`."""
 
     memory: Memory
 
     @property
     def hand(self) -> HandPose:
         """Pose of the hand. The gripper is 1 when it is commanded to be open."""
-        ...
 
     def place(self, body: str) -> FloatArray:
         """Origin of a body in the world frame, (3,) metres."""
-        ...
 
     def rotation(self, body: str) -> FloatArray:
         """Rotation of a body in the world frame, (3, 3)."""
-        ...
 
     def joint(self, name: str) -> float:
         """Value of a joint with one axis, in metres or radians."""
-        ...
 
     def held(self, body: str) -> bool:
         """Whether both fingers touch a body."""
-        ...
 
     def touching(self, one: str, other: str) -> bool:
-        """Tell whether two bodies touch.
-
-        Args:
-            one: Name of a body.
-            other: Name of another.
-        """
-        ...
+        """Tell whether two bodies touch."""
 
     def put(self, body: str, place: FloatArray, yaw_rad: float = 0.0) -> None:
         """Put a free body upright at a place, at rest.
 
         Args:
-            body: Name of the body.
             place: (3,) metres.
-            yaw_rad: Rotation about the vertical axis.
         """
-        ...
 
     def slide(self, joint: str, value: float) -> None:
         """Set a joint with one axis, at rest.
 
         Args:
-            joint: Its name.
             value: Metres for a slide, radians for a hinge.
         """
-        ...
 
 
 class TableTask(Protocol):
@@ -106,49 +83,35 @@ class TableTask(Protocol):
 
     Attributes:
         things: Things that an agent gets to know, numbered in this order from 1.
-        instruction: The instruction for the agent.
-        wordings: Other wordings of the instruction.
     """
 
-    things: tuple[Thing, ...]
+    things: tuple[TableObject, ...]
     instruction: str
     wordings: tuple[str, ...]
 
     def add(self, spec: Any) -> None:
         """Add the things to a mujoco.MjSpec of the table."""
-        ...
 
     def noted(self, scene: TableScene, memory: Memory) -> Memory:
-        """Update the memory of the task. Called a hundred times per simulated second.
-
-        Args:
-            scene: The present state.
-            memory: The memory so far.
-
-        Returns:
-            The new memory.
-        """
-        ...
+        """Update the memory of the task. Called a hundred times per simulated second. By default it stays as it is."""
+        return memory
 
     def progress(self, scene: TableScene) -> float:
         """Progress in [0, 1]; exactly 1 when the task is solved."""
-        ...
 
     def colours(self, memory: Memory) -> Mapping[str, Colour]:
         """Geoms that are drawn in another colour than their original one, such as a button that was pressed."""
-        ...
+        return {}
 
     def finish(self, scene: TableScene) -> None:
         """Put all things where a solved task leaves them, and update `scene.memory`."""
-        ...
 
     def plan(self, scene: TableScene) -> list[HandPose]:
         """Poses that an expert would go through from the present state. Empty when the task is solved."""
-        ...
 
 
 table_tasks: Registry[Callable[[int, np.random.Generator], TableTask]] = Registry(
-    "table task", "worldgauge.worlds.tabletop.tasks", group="worldgauge.table_tasks"
+    "table task", "worldgauge.worlds.tabletop.tasks"
 )
 """Facts of an entry: variations, how many there are. Made of the variation's number and a generator for places."""
 
@@ -157,8 +120,6 @@ def near(one: HandPose, other: HandPose, *, far_m: float = 0.015) -> bool:
     """Tell whether two hand poses are nearly the same, with the same gripper command.
 
     Args:
-        one: A pose.
-        other: Another.
         far_m: Largest distance of the positions, metres. Rotations are not compared.
     """
     return bool(np.linalg.norm(np.subtract(one[:3], other[:3])) <= far_m) and one.gripper == other.gripper
@@ -173,11 +134,5 @@ SEEDS: Mapping[str, range] = {
 
 
 def table_name(task: str, variation: int, seed: int) -> str:
-    """Name a table as a scene.
-
-    Args:
-        task: Name of the task.
-        variation: Its variation.
-        seed: Seed of the table.
-    """
+    """Name a table as a scene."""
     return f"{task}-{variation}-{seed}"

@@ -65,17 +65,7 @@ _DRAWINGS: OrderedDict[int, _Drawing] = OrderedDict()
 
 
 def drawn(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) -> NDArray[np.uint8]:
-    """Render the colours of a physics model.
-
-    Args:
-        model: The model (mujoco.MjModel).
-        data: Its state (mujoco.MjData).
-        size_px: Width and height in pixels.
-        arrange: Sets up the scene before it is drawn.
-
-    Returns:
-        (H, W, 3) uint8.
-    """
+    """Render the colours (H, W, 3) of a physics model; `size_px` is width and height."""
     with _ready(model, data, size_px, arrange) as drawing:
         return _pixels(drawing, size_px)
 
@@ -83,17 +73,10 @@ def drawn(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) -> 
 def measured(
     model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Render the depth buffer of a physics model, and the geom in each pixel.
+    """Render the depth of a physics model, and the geom in each pixel; `size_px` is width and height.
 
-    Args:
-        model: The model (mujoco.MjModel).
-        data: Its state (mujoco.MjData).
-        size_px: Width and height in pixels.
-        arrange: Sets up the scene before it is drawn.
-
-    Returns:
-        Depth (H, W) float32 as the graphics card keeps it, 1 at the near plane and 0 at the far one; and numbers of
-        geoms (H, W) int64, -1 for none.
+    Depth (H, W) is as the graphics card keeps it, 1 at the near plane and 0 at the far one. Numbers of geoms (H, W) are
+    -1 for none.
     """
     mj = mujoco()
     by_number = [int(mj.mjtRndFlag.mjRND_SEGMENT), int(mj.mjtRndFlag.mjRND_IDCOLOR)]

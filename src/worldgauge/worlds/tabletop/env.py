@@ -137,14 +137,7 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
         """Start an episode on a new table.
 
         Args:
-            seed: Seed of the environment's generator, as in gymnasium.
             options: May hold 'task' and 'variation'; what is left out is drawn.
-
-        Returns:
-            Observation and info.
-
-        Raises:
-            UsageError: Unknown options.
         """
         super().reset(seed=seed)
         options = options or {}
@@ -160,11 +153,7 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
         return self._observe()
 
     def step(self, action: NDArray[Any]) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Carry out one pose.
-
-        Raises:
-            UsageError: Before a reset, after the end, or an action outside the space.
-        """
+        """Carry out one pose."""
         simulation = self.simulation
         if self._over:
             raise UsageError("call reset() before step()")
@@ -193,41 +182,28 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
 
     @property
     def simulation(self) -> Simulation:
-        """The table as it is.
-
-        Raises:
-            UsageError: Before the first reset.
-        """
+        """The table as it is."""
         if self._simulation is None:
             raise UsageError("call reset() first")
         return self._simulation
 
     def _pose(self, action: NDArray[Any]) -> FloatArray:
-        if self._bins:
-            poses = poses_from_bins(action[None])
-        else:
-            poses = from_actions(Actions(HAND_POSES, np.asarray(action, np.float32)[None]))
+        rows = action[None]
+        poses = poses_from_bins(rows) if self._bins else from_actions(Actions(HAND_POSES, rows.astype(np.float32)))
         pose: FloatArray = poses[0]
         return pose
 
     def _observe(self) -> tuple[Observation, dict[str, Any]]:
         simulation = self.simulation
-        seen: Observation = {
-            "hand": np.array(simulation.hand, np.float32),
-            "instruction": simulation.task.instruction,
-        }
+        hand, instruction = np.array(simulation.hand, np.float32), simulation.task.instruction
+        seen: Observation = {"hand": hand, "instruction": instruction}
         if self._sensors:
             view = simulation.view(front_pose(), self.camera)
             seen |= {"front": view.rgb, "depth": np.minimum(view.depth, np.float32(FAR_M)), "instance": view.instance}
         else:
             seen["front"] = simulation.front(self.camera.width)
-        info = {
-            "progress": simulation.progress,
-            "steps": self._steps,
-            "reason": self._reason,
-            "unstable": self._unstable,
-            **self._chosen,
-        }
+        info = {"progress": simulation.progress, "steps": self._steps, "reason": self._reason}
+        info |= {"unstable": self._unstable, **self._chosen}
         return {name: seen[name] for name in self._names}, info
 
 

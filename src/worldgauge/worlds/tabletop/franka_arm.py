@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,10 +79,8 @@ def joint_names() -> tuple[str, ...]:
 
 def add_arm(spec: Any) -> None:
     """Put the arm, its motors and the site of its tip into `spec`, a mujoco.MjSpec."""
-    import mujoco
-
     body = spec.worldbody.add_body(name="base", pos=BASE_M)
-    _capsule(body, (0, 0, 0.03), (0, 0, 0.14), 0.075, _WHITE, 3.0)
+    _add_geom(body, "CAPSULE", _WHITE, 3.0, fromto=(0, 0, 0.03, 0, 0, 0.14), size=(0.075, 0, 0))
     bones: tuple[tuple[tuple[float, ...], tuple[float, ...], float, float], ...] = (
         ((0, 0, -0.19), (0, 0, -0.06), 0.062, 3.0),
         ((0, 0, -0.06), (0, 0, 0.06), 0.062, 3.0),
@@ -98,75 +96,57 @@ def add_arm(spec: Any) -> None:
         sine, cosine = math.sin(joint.alpha_rad), math.cos(joint.alpha_rad)
         place = (joint.a_m, -joint.d_m * sine, joint.d_m * cosine)
         body = body.add_body(name=f"{ARM}{n}", pos=place, quat=(c, s, 0, 0), gravcomp=1)
-        body.add_joint(
-            name=f"{ARM}{n}",
-            type=mujoco.mjtJoint.mjJNT_HINGE,
-            axis=(0, 0, 1),
-            range=(joint.low_rad, joint.high_rad),
-            limited=True,
-            damping=[1.0, 0.0, 0.0],
-            # Of the geared motors. Stable with these springs and dampers at the time step: kv * TICK_S < armature.
-            armature=armature,
-        )
-        _capsule(body, start, end, radius, _WHITE if n % 2 else _DARK, mass)
-        motor = spec.add_actuator(
-            name=f"{ARM}{n}",
-            target=f"{ARM}{n}",
-            trntype=mujoco.mjtTrn.mjTRN_JOINT,
-            forcerange=(-joint.torque_nm, joint.torque_nm),
-            forcelimited=True,
-            ctrlrange=(joint.low_rad, joint.high_rad),
-            ctrllimited=True,
-        )
-        motor.set_to_position(kp=kp, kv=kv)
+        reach = joint.low_rad, joint.high_rad
+        # Armature of the geared motors. Stable with these springs and dampers at the time step: kv * TICK_S < armature.
+        add_joint(body, f"{ARM}{n}", "HINGE", (0, 0, 1), reach, damping=1.0, armature=armature)
+        colour = _WHITE if n % 2 else _DARK
+        _add_geom(body, "CAPSULE", colour, mass, fromto=(*start, *end), size=(radius, 0, 0))
+        _add_motor(spec, f"{ARM}{n}", "JOINT", joint.torque_nm, reach, kp=kp, kv=kv)
     _add_hand(spec, body)
 
 
 def _add_hand(spec: Any, flange: Any) -> None:
-    import mujoco
-
+    mj = mujoco()
     c, s = math.cos(-math.pi / 8), math.sin(-math.pi / 8)
     hand = flange.add_body(name=HAND, pos=(0, 0, FLANGE_M), quat=(c, 0, 0, s), gravcomp=1)
-    _box(hand, (0, 0, 0.03), (0.03, 0.1, 0.03), _DARK, 0.6)
+    _add_geom(hand, "BOX", _DARK, 0.6, pos=(0, 0, 0.03), size=(0.03, 0.1, 0.03))
     hand.add_site(name=TIP, pos=(0, 0, TIP_M), size=(0.005, 0.005, 0.005), rgba=(0, 0, 0, 0))
     for name, side in zip(FINGERS, (1, -1), strict=True):
         finger = hand.add_body(name=name, pos=(0, 0, 0.0584), gravcomp=1)
-        finger.add_joint(
-            name=name,
-            type=mujoco.mjtJoint.mjJNT_SLIDE,
-            axis=(0, side, 0),
-            range=(0, FINGER_M),
-            limited=True,
-            damping=[20.0, 0.0, 0.0],
-            armature=0.1,
-        )
-        _box(finger, (0, side * 0.012, 0.014), (0.011, 0.012, 0.014), _PAD, 0.05)
-        pad = _box(finger, (0, side * 0.006, TIP_M + PAD_M - 0.0584 - 0.0105), (0.01, 0.006, 0.0105), _PAD, 0.02)
+        add_joint(finger, name, "SLIDE", (0, side, 0), (0, FINGER_M), damping=20.0, armature=0.1)
+        _add_geom(finger, "BOX", _PAD, 0.05, pos=(0, side * 0.012, 0.014), size=(0.011, 0.012, 0.014))
+        pad_m = (0, side * 0.006, TIP_M + PAD_M - 0.0584 - 0.0105)
+        pad = _add_geom(finger, "BOX", _PAD, 0.02, pos=pad_m, size=(0.01, 0.006, 0.0105))
         # Rubber that hardly gives: with softer contacts, what is held creeps out while the hand moves.
         pad.name, pad.friction, pad.solref = f"{name}_pad", (2.0, 0.05, 0.001), _STIFF
         pad.condim, pad.priority = 4, 1
     spec.add_equality(
         name="fingers",
-        type=mujoco.mjtEq.mjEQ_JOINT,
+        type=mj.mjtEq.mjEQ_JOINT,
         name1=FINGERS[0],
         name2=FINGERS[1],
-        objtype=mujoco.mjtObj.mjOBJ_JOINT,
+        objtype=mj.mjtObj.mjOBJ_JOINT,
         data=[0, 1, *[0] * 10],
         solref=_STIFF,
     )
     both = spec.add_tendon(name=GRIPPER)
     for name in FINGERS:
         both.wrap_joint(name, 0.5)
-    motor = spec.add_actuator(
-        name=GRIPPER,
-        target=GRIPPER,
-        trntype=mujoco.mjtTrn.mjTRN_TENDON,
-        forcerange=(-GRIP_N, GRIP_N),
-        forcelimited=True,
-        ctrlrange=(0, FINGER_M),
-        ctrllimited=True,
-    )
-    motor.set_to_position(kp=10000.0, kv=200.0)
+    _add_motor(spec, GRIPPER, "TENDON", GRIP_N, (0, FINGER_M), kp=10000.0, kv=200.0)
+
+
+def add_joint(
+    body: Any, name: str, kind: str, axis: Any, reach: tuple[float, float], *, damping: float, **more: Any
+) -> None:
+    """Add a joint with one axis and limits to a body (mujoco)."""
+    kind = getattr(mujoco().mjtJoint, f"mjJNT_{kind}")
+    body.add_joint(name=name, type=kind, axis=axis, range=reach, limited=True, damping=[damping, 0.0, 0.0], **more)
+
+
+def _add_motor(spec: Any, name: str, kind: str, force: float, reach: tuple[float, float], **gains: float) -> None:
+    limits = {"forcerange": (-force, force), "forcelimited": True, "ctrlrange": reach, "ctrllimited": True}
+    kind = getattr(mujoco().mjtTrn, f"mjTRN_{kind}")
+    spec.add_actuator(name=name, target=name, trntype=kind, **limits).set_to_position(**gains)
 
 
 def tip_pose(joints_rad: FloatArray) -> FloatArray:
@@ -188,32 +168,9 @@ def tip_pose(joints_rad: FloatArray) -> FloatArray:
     return np.asarray(pose @ hand, np.float64)
 
 
-def _capsule(body: Any, start: Any, end: Any, radius: float, rgba: Any, mass: float) -> Any:
-    import mujoco
-
-    return body.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-        fromto=(*start, *end),
-        size=(radius, 0, 0),
-        rgba=rgba,
-        mass=mass,
-        contype=ARM_BIT,
-        conaffinity=THING_BIT,
-    )
-
-
-def _box(body: Any, pos: Any, half: Any, rgba: Any, mass: float) -> Any:
-    import mujoco
-
-    return body.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        pos=pos,
-        size=half,
-        rgba=rgba,
-        mass=mass,
-        contype=ARM_BIT,
-        conaffinity=THING_BIT,
-    )
+def _add_geom(body: Any, kind: str, rgba: Any, mass: float, **shape: Any) -> Any:
+    kind = getattr(mujoco().mjtGeom, f"mjGEOM_{kind}")
+    return body.add_geom(type=kind, rgba=rgba, mass=mass, contype=ARM_BIT, conaffinity=THING_BIT, **shape)
 
 
 MOST_TRIANGLES = 50_000
@@ -302,7 +259,7 @@ class UnreachableError(Exception):
     """Where the hand cannot get to; the text says why."""
 
 
-class Motion:
+class ArmPlanner:
     """Finds joints for poses of the hand, in a private copy of the physics."""
 
     def __init__(self, model: Any) -> None:
@@ -321,51 +278,45 @@ class Motion:
         self._columns = [int(model.joint(name).dofadr[0]) for name in joint_names()]
 
     def way(self, state: FloatArray, goal: FloatArray) -> list[FloatArray]:
-        """Plan a collision-free path of the arm.
+        """Joints (7,) in radians along a collision-free path to a pose (4, 4) of the tip, without the start.
 
         Tries a straight line of the hand, then up, across and down, then a straight line in joint space, by way of the
-        home position if needed. Deterministic.
-
-        Args:
-            state: Physics positions (nq,) at the start.
-            goal: Pose (4, 4) of the tip.
-
-        Returns:
-            Joint positions (7,) in radians along the path, without the start.
+        home position if needed. Deterministic. `state` (nq,) holds the physics positions at the start.
         """
         self._data.qpos[:] = state
         start = np.array(self._data.qpos[self._at])
         here = self.tip_of(start)
         near = self.solve(goal, start)
         if near is not None and self._hit(near) is None:
-            for stops in ([here, goal], _over(here, goal)):
+            up, above = here.copy(), goal.copy()
+            for one in (up, above):
+                one[2, 3] = max(one[2, 3], TABLE_M + HIGH_M)
+            for stops in ([here, goal], [here, up, above, goal]):
                 found = self._straight(start, stops)
                 if found is not None:
                     return found
         reason = "the arm cannot reach this pose"
-        for end in self._ends(goal, near):
+        others = (end for other in _starts(goal) if (end := self.solve(goal, other)) is not None)
+        for end in others if near is None else chain([near], others):
             hit = self._hit(end)
             if hit is not None:
                 reason = f"the arm would be inside {hit} there"
                 continue
             for corners in ([start, end], [start, _HOME, end]):
-                joints = [point for one, other in pairwise(corners) for point in _swing(one, other)]
+                joints = []
+                for one, other in pairwise(corners):
+                    count = max(1, math.ceil(np.abs(other - one).max() / SWING_RAD))
+                    joints += [one + (other - one) * (k + 1) / count for k in range(count)]
                 if self._free(start, joints):
                     return joints
             reason = "no free way leads to this pose"
         raise UnreachableError(reason)
 
     def solve(self, goal: FloatArray, start: FloatArray) -> FloatArray | None:
-        """Solve inverse kinematics by damped least squares on the site's Jacobian.
+        """Joints (7,) in radians near `start` for a pose (4, 4) of the tip; None if none were found.
 
-        The redundant axis is drawn towards home, so that the arm does not wind up.
-
-        Args:
-            goal: Pose (4, 4) of the tip.
-            start: Joint positions (7,) to start from, radians.
-
-        Returns:
-            Joint positions (7,) near `start`; None if none were found.
+        Damped least squares on the site's Jacobian. The redundant axis is drawn towards home, so that the arm does not
+        wind up.
         """
         mj = mujoco()
         joints = np.clip(start, _LOW, _HIGH)
@@ -397,15 +348,6 @@ class Motion:
         pose[:3, :3] = self._data.site_xmat[self._tip].reshape(3, 3)
         pose[:3, 3] = self._data.site_xpos[self._tip]
         return pose
-
-    def _ends(self, goal: FloatArray, near: FloatArray | None) -> Iterator[FloatArray]:
-        """Joints at `goal`: `near`, then those found from elsewhere."""
-        if near is not None:
-            yield near
-        for start in _starts(goal):
-            end = self.solve(goal, start)
-            if end is not None:
-                yield end
 
     def _straight(self, start: FloatArray, stops: Sequence[FloatArray]) -> list[FloatArray] | None:
         """Joints along straight lines through tip poses; None where the arm would jump or hit something."""
@@ -469,20 +411,6 @@ def _starts(goal: FloatArray) -> Iterator[FloatArray]:
         (0.0, 0.0, -1.5, -2.0),
     ):
         yield np.array([towards + shoulder, HOME_RAD[1], elbow, HOME_RAD[3], wrist, HOME_RAD[5], flange])
-
-
-def _over(here: FloatArray, goal: FloatArray) -> list[FloatArray]:
-    """Up, over and down."""
-    up, above = here.copy(), goal.copy()
-    up[2, 3] = max(here[2, 3], TABLE_M + HIGH_M)
-    above[2, 3] = max(goal[2, 3], TABLE_M + HIGH_M)
-    return [here, up, above, goal]
-
-
-def _swing(one: FloatArray, other: FloatArray) -> list[FloatArray]:
-    """Joints between two, straight."""
-    count = max(1, math.ceil(np.abs(other - one).max() / SWING_RAD))
-    return [one + (other - one) * (k + 1) / count for k in range(count)]
 
 
 def _turn(one: FloatArray, other: FloatArray) -> FloatArray:

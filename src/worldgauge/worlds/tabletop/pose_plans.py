@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.actions import HAND_POSES, Actions
 from worldgauge.core.errors import ShapeError, UsageError
-from worldgauge.core.geometry import FloatArray
+from worldgauge.core.geometry import FloatArray, rotation_of_quaternion
 
 POSITION_BINS = 100
 BIN_M = 0.01
@@ -44,11 +44,6 @@ class HandPose(NamedTuple):
         x: Metres.
         y: Metres.
         z: Metres.
-        qx: Unit quaternion.
-        qy: Unit quaternion.
-        qz: Unit quaternion.
-        qw: Unit quaternion.
-        gripper: 0 closed, 1 open.
     """
 
     x: float
@@ -65,15 +60,7 @@ Poses = tuple[HandPose, ...]
 
 
 def reaching_down(x: float, y: float, z: float, gripper: float, *, yaw_rad: float = 0.0) -> HandPose:
-    """Make the pose of a hand that points straight down.
-
-    Args:
-        x: Position, metres.
-        y: Position, metres.
-        z: Position, metres.
-        gripper: 0 closed to 1 open.
-        yaw_rad: Rotation about the vertical, radians.
-    """
+    """Make the pose of a hand that points straight down at a place in metres."""
     half = math.remainder(yaw_rad, 2 * math.pi) / 2
     return HandPose(float(x), float(y), float(z), math.cos(half), math.sin(half), 0.0, 0.0, float(gripper))
 
@@ -88,8 +75,6 @@ class SubGoals(NamedTuple):
 
     Attributes:
         poses: (frames, 8), one per frame.
-        per_segment: Number of frames up to each sub-goal.
-        anchors: Frame in which each sub-goal is reached.
     """
 
     poses: FloatArray
@@ -114,16 +99,10 @@ class ClipPlan(NamedTuple):
 
 
 def poses_from_bins(actions: ArrayLike) -> FloatArray:
-    """Convert discrete actions to poses.
+    """Convert discrete actions (n, 7), bins of x, y, z, roll, pitch, yaw and the gripper, to poses (n, 8).
 
     A position is the centre of its bin; an angle is 3 degrees times its bin less 180, about fixed axes x, y, z in this
     order.
-
-    Args:
-        actions: (n, 7), bins of x, y, z, of roll, pitch, yaw, and the gripper, 0 or 1.
-
-    Returns:
-        Poses (n, 8).
     """
     given = np.asarray(actions)
     if given.ndim != 2 or given.shape[1] != 7:
@@ -170,19 +149,11 @@ def bins_from_poses(poses: ArrayLike) -> Indices:
 
 
 def through_sub_goals(current: ArrayLike, goals: ArrayLike, frames: int) -> SubGoals:
-    """Interpolate a pose through sub-goals in `frames` frames; frame 0 is the pose itself.
+    """Interpolate a pose (8,) through sub-goals (n, 8) in `frames` frames; frame 0 is the pose itself.
 
     Every sub-goal gets frames // n of them, and the last ones share the remainder. Each segment but the last leaves its
     end to the next. Positions are interpolated linearly and rotations by slerp; the gripper holds until the sub-goal is
     reached.
-
-    Args:
-        current: Pose (8,).
-        goals: Sub-goals (n, 8).
-        frames: Number of frames.
-
-    Returns:
-        Poses (frames, 8), where the sub-goals are reached, and frames per segment.
     """
     stops = np.concatenate([_poses(np.asarray(current)[None]), _poses(goals)])
     n = len(stops) - 1
@@ -203,16 +174,9 @@ def through_sub_goals(current: ArrayLike, goals: ArrayLike, frames: int) -> SubG
 
 
 def match_length(poses: ArrayLike, frames: int) -> FloatArray:
-    """Resample a plan to a number of poses: a longer plan is thinned out, a shorter one interpolated.
+    """Resample a plan (n, 8) to (frames, 8): a longer one is thinned out, a shorter one interpolated.
 
     Indices come from `grid`. Positions are interpolated linearly, rotations by slerp; the gripper holds its last value.
-
-    Args:
-        poses: Plan (n, 8).
-        frames: Number of poses wanted.
-
-    Returns:
-        (frames, 8) float64.
     """
     known = _poses(poses)
     if len(known) > frames:
@@ -228,9 +192,6 @@ def grid(n: int, count: int) -> Indices:
     """Spread `count` indices over 0 to n - 1, both ends included: j (n - 1) // (count - 1).
 
     In whole numbers, since floats give a wrong index for some pairs, such as 31 and 23.
-
-    Returns:
-        (count,) int64.
     """
     if n < 1 or count < 1:
         raise UsageError(f"a grid of {count} indices over {n} has nothing in it")
@@ -255,17 +216,9 @@ def clip_indices(n: int, frames: int) -> Indices:
 
 
 def clip_plan(current: ArrayLike, poses: ArrayLike, frames: int) -> ClipPlan:
-    """Fit a plan of the hand to the frames of a clip; frame 0 is now.
+    """Fit a plan (n, 8) of a hand at `current` (8,) to the frames of a clip; frame 0 is now.
 
     Up to frames - 1 poses become sub-goals (`through_sub_goals`); a longer plan is thinned out (`match_length`).
-
-    Args:
-        current: Pose (8,) of the hand.
-        poses: Plan (n, 8).
-        frames: Number of frames.
-
-    Returns:
-        The pose of each frame, the step and the share of it that the frame shows, and the frame that ends each step.
     """
     if len(np.asarray(poses)) == 0:
         raise UsageError("a plan without poses leads nowhere")
@@ -303,16 +256,7 @@ def from_actions(actions: Actions) -> FloatArray:
 
 
 def slerp(one: ArrayLike, other: ArrayLike, share: ArrayLike) -> FloatArray:
-    """Interpolate rotations on the shortest way, as quaternions qx, qy, qz, qw.
-
-    Args:
-        one: (n, 4).
-        other: (n, 4).
-        share: (n,) from 0 at `one` to 1 at `other`.
-
-    Returns:
-        Unit quaternions (n, 4) float64.
-    """
+    """Unit quaternions (n, 4) on the shortest way between others, qx, qy, qz, qw, at shares (n,) of it from 0 to 1."""
     a, b, t = _unit(np.asarray(one)), _unit(np.asarray(other)), np.asarray(share, np.float64)[:, None]
     cosine = np.sum(a * b, -1, keepdims=True)
     b, cosine = np.where(cosine < 0, -b, b), np.abs(cosine)
@@ -356,18 +300,6 @@ def _unit(quaternions: NDArray[np.float64]) -> FloatArray:
     return signed
 
 
-def _matrix(quaternions: FloatArray) -> FloatArray:
-    """Rotation matrices (n, 3, 3) of unit quaternions (n, 4)."""
-    x, y, z, w = quaternions.T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    matrices: FloatArray = np.moveaxis(np.array(rows), -1, 0)
-    return matrices
-
-
 def _from_angles(degrees: FloatArray) -> FloatArray:
     """Unit quaternions (n, 4) of turns (n, 3) about the fixed axes x, then y, then z."""
     half = np.radians(degrees) / 2
@@ -379,7 +311,7 @@ def _from_angles(degrees: FloatArray) -> FloatArray:
 
 def _to_angles(quaternions: FloatArray) -> FloatArray:
     """The turns (n, 3) of `_from_angles` in degrees, the second within 90; looking straight up, the first is 0."""
-    m = _matrix(quaternions)
+    m = rotation_of_quaternion(quaternions)
     flat = np.hypot(m[:, 0, 0], m[:, 1, 0])
     steep = flat < 1e-9
     roll = np.where(steep, 0.0, np.arctan2(m[:, 2, 1], m[:, 2, 2]))

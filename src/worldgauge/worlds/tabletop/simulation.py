@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.errors import UsageError, WorldError, WorldgaugeError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View
-from worldgauge.worlds.tabletop.contract import Memory, TableTask, Thing
+from worldgauge.worlds.tabletop.contract import Memory, TableObject, TableTask
 from worldgauge.worlds.tabletop.engine import drawn, measured, mujoco
 from worldgauge.worlds.tabletop.franka_arm import (
     FINGER_M,
@@ -24,7 +24,7 @@ from worldgauge.worlds.tabletop.franka_arm import (
     HOME_RAD,
     JOINTS,
     TIP,
-    Motion,
+    ArmPlanner,
     UnreachableError,
     joint_names,
 )
@@ -53,38 +53,21 @@ class UnstableError(WorldgaugeError):
     """The physics became unstable, so the episode cannot continue."""
 
 
-class Table(Protocol):
-    """What a simulation needs of a table: `world.Tabletop` has it."""
+class TableWorld(Protocol):
+    """What a simulation needs of a `Tabletop`; state: to begin with, as plain values."""
 
-    @property
-    def task(self) -> TableTask:
-        """Task with its things."""
-        ...
-
-    @property
-    def model(self) -> Any:
-        """Compiled model (mujoco.MjModel)."""
-        ...
-
-    @property
-    def state(self) -> Sequence[Any] | None:
-        """State to begin with, as plain values; None for the start."""
-        ...
-
-    @property
-    def categories(self) -> Sequence[str]:
-        """Categories of views, by number."""
-        ...
+    task: TableTask
+    model: Any
+    state: Sequence[Any] | None
+    categories: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class State:
+class TableState:
     """The complete state of a table, exact to the last bit.
 
     Attributes:
         physics: (n,) state of the engine.
-        memory: Memory of the task.
-        gripper: 1 when the gripper is commanded to be open.
     """
 
     physics: tuple[float, ...]
@@ -96,7 +79,7 @@ class State:
         return [list(self.physics), list(self.memory), self.gripper]
 
     @classmethod
-    def of(cls, plain: Sequence[Any]) -> State:
+    def of(cls, plain: Sequence[Any]) -> TableState:
         """Make a state from the values of `plain`."""
         physics, memory, gripper = plain
         return cls(tuple(float(one) for one in physics), tuple(int(one) for one in memory), float(gripper))
@@ -109,13 +92,11 @@ class Move:
     Attributes:
         reason: Why nothing moved, or what differs from the request. None when all went well.
         failed: Whether nothing was done.
-        states: States on the way, 50 per second, the last one at the end.
-        seconds: Simulated duration.
     """
 
     reason: str | None
     failed: bool
-    states: tuple[State, ...]
+    states: tuple[TableState, ...]
     seconds: float
 
 
@@ -123,15 +104,9 @@ class Simulation:
     """A table on which poses are carried out, starting from the state of `world`.
 
     Equal states and poses give equal states, to the last bit on one machine.
-
-    Args:
-        world: The table.
-
-    Raises:
-        WorldError: When `world` holds the state of another table.
     """
 
-    def __init__(self, world: Table) -> None:
+    def __init__(self, world: TableWorld) -> None:
         self.world, self.task, self.model = world, world.task, world.model
         self.data: Any = _start_data(self.model)
         self.memory: Memory = ()
@@ -143,11 +118,15 @@ class Simulation:
         for _ in range(round(0.3 / CONTROL_S)):
             self._tick()
         self.memory = self.task.noted(self, ())
-        self.restore(self.state() if world.state is None else _state_of(world.state))
+        try:
+            state = self.state() if world.state is None else TableState.of(world.state)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise WorldError(f"this is no state of a table: {' '.join(str(error).split())}") from error
+        self.restore(state)
 
     @cached_property
-    def _motion(self) -> Motion:
-        return Motion(self.model)
+    def _motion(self) -> ArmPlanner:
+        return ArmPlanner(self.model)
 
     @property
     def hand(self) -> HandPose:
@@ -166,7 +145,7 @@ class Simulation:
         """Rotation of a body in the world frame, (3, 3)."""
         return np.array(self.data.body(body).xmat).reshape(3, 3)
 
-    def middle(self, thing: Thing) -> FloatArray:
+    def middle(self, thing: TableObject) -> FloatArray:
         """Centre of a thing of the task, (3,) metres."""
         return self.place(thing.body) + self.rotation(thing.body) @ (0.0, 0.0, thing.middle_m)
 
@@ -188,9 +167,7 @@ class Simulation:
         """Put a free body upright at a place, at rest.
 
         Args:
-            body: Name of the body.
             place: (3,) metres.
-            yaw_rad: Rotation about the vertical axis.
         """
         joint = self.data.joint(int(self.model.body(body).jntadr[0]))
         joint.qpos[:3] = np.asarray(place, np.float64)
@@ -202,7 +179,6 @@ class Simulation:
         """Set a joint with one axis, at rest.
 
         Args:
-            joint: Its name.
             value: Metres for a slide, radians for a hinge.
         """
         self.data.joint(joint).qpos[0] = value
@@ -219,15 +195,15 @@ class Simulation:
         """Whether the task is solved."""
         return self.progress >= 1.0
 
-    def state(self) -> State:
+    def state(self) -> TableState:
         """The complete present state."""
         mj = mujoco()
         kind = mj.mjtState.mjSTATE_INTEGRATION
         physics = np.empty(mj.mj_stateSize(self.model, kind))
         mj.mj_getState(self.model, self.data, physics, kind)
-        return State(tuple(physics.tolist()), self.memory, self._gripper)
+        return TableState(tuple(physics.tolist()), self.memory, self._gripper)
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: TableState) -> None:
         """Restore a state."""
         mj = mujoco()
         size, finite = mj.mj_stateSize(self.model, mj.mjtState.mjSTATE_INTEGRATION), np.isfinite(state.physics)
@@ -235,7 +211,7 @@ class Simulation:
             raise WorldError(f"this state is none of this table: {finite.sum()} finite values of {size} that it has")
         self._put_back(state)
 
-    def _put_back(self, state: State) -> None:
+    def _put_back(self, state: TableState) -> None:
         mj = mujoco()
         kind, physics = mj.mjtState.mjSTATE_INTEGRATION, np.array(state.physics)
         mj.mj_setState(self.model, self.data, physics, kind)
@@ -262,7 +238,7 @@ class Simulation:
         except UnreachableError as error:
             return Move(str(error), True, (), 0.0)
         before = self.state()
-        states: list[State] = []
+        states: list[TableState] = []
         ticks = 0
         try:
             for _ in self._carried_out(way, 1.0 if goal[7] >= 0.5 else 0.0):
@@ -287,19 +263,23 @@ class Simulation:
             camera: Size of the image.
             position: Whether hit points are computed as well.
         """
-        return _view(self, pose, camera, position=position)
+        if isinstance(camera, Panorama):
+            raise UsageError("the table is looked at with a camera, not all around")
+        rgb, size = self.rgb(pose, camera), (camera.width, camera.height)
+        inverse, geoms = measured(self.model, self.data, size, partial(_arranged, self, pose, camera))
+        depth = NEAR_M * FAR_M / (NEAR_M + inverse.astype(np.float64) * (FAR_M - NEAR_M))
+        seen = np.where(geoms >= 0, depth, np.inf).astype(np.float32)
+        instance, category = _labels(self)
+        points = None
+        if position:
+            hits = camera.unproject(np.where(np.isfinite(seen), seen, np.nan))
+            points = (hits @ pose[:3, :3].T + pose[:3, 3]).astype(np.float32)
+        return View(rgb, seen, category[geoms], instance[geoms], points)
 
     def rgb(self, pose: FloatArray, camera: Camera) -> NDArray[np.uint8]:
-        """Render only the colours of `view`, which takes less time.
-
-        Args:
-            pose: Camera-to-world pose (4, 4).
-            camera: The camera.
-
-        Returns:
-            (H, W, 3) uint8.
-        """
-        return _coloured(self, pose, camera)
+        """Render only the colours of `view`, (H, W, 3), which takes less time."""
+        size = (camera.width, camera.height)
+        return drawn(self.model, self.data, size, partial(_arranged, self, pose, camera))
 
     def front(self, size_px: int = 448) -> NDArray[np.uint8]:
         """What the front camera sees, (size_px, size_px, 3) uint8."""
@@ -355,13 +335,6 @@ def matrix_of(pose: ArrayLike) -> FloatArray:
     return matrix
 
 
-def _state_of(plain: Sequence[Any]) -> State:
-    try:
-        return State.of(plain)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise WorldError(f"this is no state of a table: {' '.join(str(error).split())}") from error
-
-
 def _fault(pose: ArrayLike) -> str | None:
     """What is wrong with a pose; None where nothing is."""
     try:
@@ -411,45 +384,6 @@ def front_pose() -> FloatArray:
     pose = np.eye(4)
     pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3] = right, np.cross(forward, right), forward, eye
     return pose
-
-
-def _coloured(simulation: Simulation, pose: FloatArray, camera: Camera) -> NDArray[np.uint8]:
-    """Render the colours of a simulation.
-
-    Args:
-        simulation: The simulation.
-        pose: Camera-to-world pose (4, 4).
-        camera: The camera.
-
-    Returns:
-        (H, W, 3) uint8.
-    """
-    size = (camera.width, camera.height)
-    return drawn(simulation.model, simulation.data, size, partial(_arranged, simulation, pose, camera))
-
-
-def _view(simulation: Simulation, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-    """Render a view of a simulation: colours, depth and labels.
-
-    Args:
-        simulation: The simulation.
-        pose: Camera-to-world pose (4, 4).
-        camera: The camera.
-        position: Also the world position of every pixel, metres.
-    """
-    if isinstance(camera, Panorama):
-        raise UsageError("the table is looked at with a camera, not all around")
-    rgb = _coloured(simulation, pose, camera)
-    size = (camera.width, camera.height)
-    inverse, geoms = measured(simulation.model, simulation.data, size, partial(_arranged, simulation, pose, camera))
-    depth = NEAR_M * FAR_M / (NEAR_M + inverse.astype(np.float64) * (FAR_M - NEAR_M))
-    seen = np.where(geoms >= 0, depth, np.inf).astype(np.float32)
-    instance, category = _labels(simulation)
-    points = None
-    if position:
-        hits = camera.unproject(np.where(np.isfinite(seen), seen, np.nan))
-        points = (hits @ pose[:3, :3].T + pose[:3, 3]).astype(np.float32)
-    return View(rgb, seen, category[geoms], instance[geoms], points)
 
 
 def _arranged(simulation: Simulation, pose: FloatArray, camera: Camera, scene: Any) -> None:

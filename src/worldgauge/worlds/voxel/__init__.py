@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
+from worldgauge.worlds.captions import sentence
 from worldgauge.worlds.gpu.batch import Batched
 from worldgauge.worlds.voxel.blocks import CATEGORIES
-from worldgauge.worlds.voxel.world import PLACES, VoxelWorld
+from worldgauge.worlds.voxel.world import ANYWHERE, PLACES, VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ class Voxel(Batched):
     """
 
     categories: tuple[str, ...] = CATEGORIES
-    standpoint: ClassVar[str] = "in first person"
-    """From where a walker is filmed, in the words of its description."""
+    viewpoint: ClassVar[str] = ", seen at eye height"
+    """From where a walker is filmed: the end of a caption."""
 
     def __init__(self, kind: str, seed: int, size: Sequence[int] = (320, 320, 64)) -> None:
         # The generator is imported when a world is built: listing the registry must stay quick.
@@ -53,8 +54,14 @@ class Voxel(Batched):
 
     @classmethod
     def describe(cls, kind: str, seed: int = 0, size: Sequence[int] = ()) -> str:
-        """Describe the world of these arguments in a sentence; only its kind tells."""
-        return f"A walk through {PLACES.get(kind, 'a place')} in a world built of blocks, {cls.standpoint}."
+        """Describe the world of these arguments in a sentence, from its kind alone."""
+        return sentence(PLACES.get(kind, ANYWHERE).where(built=True, sign=True), (), cls.viewpoint)
+
+    def caption(self, view: View, pose: FloatArray) -> str:
+        """Describe a view in a sentence; see `voxel.words`."""
+        from worldgauge.worlds.voxel.words import caption_of_cells
+
+        return caption_of_cells(self.voxels, view, pose, self.viewpoint)
 
     @property
     def facts(self) -> WorldFacts:

@@ -66,13 +66,7 @@ def joined(states, tables, i, j, k, side):  # type: ignore[no-untyped-def]
 
     The same rule as that by which `worlds.minecraft.names` writes the wall's state.
 
-    Args:
-        states: Cells (X, Y, Z).
-        tables: The block tables.
-        i: Cell of the wall.
-        j: Cell of the wall.
-        k: Cell of the wall.
-        side: Index into FACINGS.
+    `states`: cells (X, Y, Z). `i`, `j`, `k`: cell of the wall. `side`: index into FACINGS.
     """
     i += (1, 0, -1, 0)[side]
     j += (0, 1, 0, -1)[side]
@@ -343,13 +337,7 @@ def _move(states, tables, body, sneak, webbed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def tick(states, tables, body, ahead, aside, jump, sprint, sneak):  # type: ignore[no-untyped-def]
-    """Move a body by one tick, in place.
-
-    Args:
-        states: Cells (X, Y, Z).
-        tables: The block tables.
-        body: (10,) float64.
-    """
+    """Move a body by one tick, in place. `states`: cells (X, Y, Z). `body`: (10,) float64."""
     box, flow = np.empty(6), np.empty(2)
     _body_box(body, box)
     for axis in range(3):
@@ -429,11 +417,8 @@ def tick_all(states, tables, bodies, ahead, aside, jump, sprint, sneak):  # type
 def reached(body, target, planar, height):  # type: ignore[no-untyped-def]
     """Tell whether the feet are at a target.
 
-    Args:
-        body: (10,) float64.
-        target: (3,) metres.
-        planar: Largest distance along x and along y, metres.
-        height: Distance along z that is too much, metres.
+    `body`: (10,) float64. `target`: (3,) metres. `planar`: largest distance along x and along y, metres. `height`:
+    distance along z that is too much, metres.
     """
     return (
         abs(target[0] - body[0]) <= planar and abs(target[1] - body[1]) <= planar and abs(target[2] - body[2]) < height
@@ -444,15 +429,9 @@ def reached(body, target, planar, height):  # type: ignore[no-untyped-def]
 def would_reach(states, tables, body, target, planar, height, jump_after, ticks):  # type: ignore[no-untyped-def]
     """Tell whether a body that walks straight at a target reaches it.
 
-    Args:
-        states: Cells (X, Y, Z).
-        tables: The block tables.
-        body: (10,) float64; stays unchanged.
-        target: (3,) metres.
-        planar: Largest distance along x and along y that counts as there, metres.
-        height: Distance along z that is too much, metres.
-        jump_after: Tick from which jump is held.
-        ticks: Number of ticks looked ahead.
+    `states`: cells (X, Y, Z). `body`: (10,) float64; stays unchanged. `target`: (3,) metres. `planar`: largest distance
+    along x and along y that counts as there, metres. `height`: distance along z that is too much, metres. `jump_after`:
+    tick from which jump is held. `ticks`: number of ticks looked ahead.
     """
     ghost = body.copy()
     x, y, z = np.inf, np.inf, np.inf

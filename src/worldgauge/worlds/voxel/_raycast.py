@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 # box touches are empty, no ray of the beam can have met anything. The box is widened by more than the kernel of the
 # camera rounds, so that a walk which starts where the beam ends gives the same bits.
 
-
 _STEP = 0.5
 """Length of a piece of a beam in cells, to which its width is added."""
 
@@ -36,12 +35,7 @@ _WIDE = 0.5
 def hull(columns, rows, scale, top, bottom, left, right, low, high):  # type: ignore[no-untyped-def]
     """Find the least and the greatest direction of a rectangle's rays on each axis.
 
-    Args:
-        columns: As in `Rays`.
-        rows: As in `Rays`.
-        scale: As in `Rays`.
-        low: (3,) float32, filled.
-        high: (3,) float32, filled.
+    `low`, `high`: (3,) float32, filled.
     """
     least, most = scale[top], scale[top]
     for v in range(top + 1, bottom):
@@ -61,17 +55,10 @@ def hull(columns, rows, scale, top, bottom, left, right, low, high):  # type: ig
 def follow(states, size, cell, within, low, high, view_m, free, cells):  # type: ignore[no-untyped-def]
     """Follow a beam from a camera inside the world.
 
-    Args:
-        states: Padded cells, flat.
-        size: Cells along x, y, z without padding.
-        cell: Cell of the camera.
-        low: (3,) the least of the rays' directions on each axis.
-        high: (3,) the greatest.
-        view_m: Where rays end, metres.
-        cells: (6,) int64, for work.
-
-    Returns:
-        Time before which they meet nothing, stay in the world and do not end; infinite if none of them meets anything.
+    `states`: padded cells, flat. `size`: cells along x, y, z without padding. `cell`: cell of the camera. `low`: (3,)
+    the least of the rays' directions on each axis. `high`: (3,) the greatest. `view_m`: where rays end, metres.
+    `cells`: (6,) int64, for work. Returns time before which they meet nothing, stay in the world and do not end;
+    infinite if none of them meets anything.
     """
     stride_y = size[2] + 2
     stride_x = (size[1] + 2) * stride_y
@@ -147,7 +134,7 @@ _PLANT_COSINE = np.float32(0.7)
 _PLANT_REACH = np.float32(np.sqrt(0.125))
 
 
-class Scene(NamedTuple):
+class VoxelScene(NamedTuple):
     """A padded world, flat in C order: states, objects; cells along x, y, z without the padding."""
 
     states: NDArray[np.uint8]
@@ -155,20 +142,16 @@ class Scene(NamedTuple):
     size: NDArray[np.int64]
 
 
+Scene = VoxelScene  # kernels that an earlier version compiled and cached look it up by its old name
+
+
 class Materials(NamedTuple):
     """Tables of the 256 states.
 
-    Attributes:
-        role: AIR to LIQUID.
-        cutout: Has clear texels.
-        fused: Hides faces it shares with its own state.
-        joins: Panes connect to it.
-        category: Label of the category.
-        box_range: (256, 2) rows of `boxes`.
-        boxes: (n, 6), x0 y0 z0 x1 y1 z1 in the cell.
-        page: (256, 7) first texel of each face.
-        texels: Pages of five sizes, lit, red in the low byte, clear 0 on top.
-        sky: Colours of the sky from bottom to top.
+    `role`: AIR to LIQUID. `cutout`: has clear texels. `fused`: hides faces it shares with its own state. `joins`: panes
+    connect to it. `category`: label of the category. `box_range`: (256, 2) rows of `boxes`, (n, 6), x0 y0 z0 x1 y1 z1
+    in the cell. `page`: (256, 7) first texel of each face. `texels`: pages of five sizes, lit, red in the low byte,
+    clear 0 on top. `sky`: colours of the sky from bottom to top.
     """
 
     role: NDArray[np.uint8]
@@ -186,15 +169,8 @@ class Materials(NamedTuple):
 class Rays(NamedTuple):
     """Rays of pixels (v, u): columns[u] * scale[v] + rows[v], world frame; depth is their parameter.
 
-    Attributes:
-        columns: By column.
-        rows: By row.
-        scale: By row.
-        cell: Cell of the camera.
-        within: Place of the camera in its cell, [0, 1).
-        view_m: Where rays end, metres.
-        pixel_texels: Size of a pixel at depth 1, in texels.
-        sky_category: Label of rays that end in the sky.
+    `cell`: cell of the camera. `within`: its place in that cell, [0, 1). `view_m`: where rays end, metres.
+    `pixel_texels`: size of a pixel at depth 1. `sky_category`: label of rays that end in the sky.
     """
 
     columns: NDArray[np.float32]
@@ -207,7 +183,7 @@ class Rays(NamedTuple):
     sky_category: np.uint16
 
 
-class Frame(NamedTuple):
+class FrameArrays(NamedTuple):
     """Arrays (H, W, ...) to paint; position has no rows when it is not asked for."""
 
     rgb: NDArray[np.uint8]
@@ -217,12 +193,14 @@ class Frame(NamedTuple):
     position: NDArray[np.float32]
 
 
+Frame = FrameArrays  # kernels that an earlier version compiled and cached look it up by its old name
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def cast(scene, materials, rays, frame, first_row, last_row):  # type: ignore[no-untyped-def]
     """Paint rows [first_row, last_row) of a frame in place. Rows do not depend on each other.
 
-    Args:
-        scene: States and instances of the padded cells, and the size without padding.
+    `scene`: states and instances of the padded cells, and the size without padding.
     """
     states, _, size = scene
     columns, rows, scale, cell, within, view_m = rays[:6]
@@ -581,17 +559,11 @@ def _paint(scene, materials, rays, frame, first_row, last_row, first_column, las
                         t = best
                         break
             while True:
-                if tx <= ty:
-                    if tx <= tz:
-                        t = tx
-                        tx += wx
-                        at += step_x
-                        axis = 0
-                    else:
-                        t = tz
-                        tz += wz
-                        at += step_z
-                        axis = 2
+                if tx <= ty and tx <= tz:
+                    t = tx
+                    tx += wx
+                    at += step_x
+                    axis = 0
                 elif ty <= tz:
                     t = ty
                     ty += wy

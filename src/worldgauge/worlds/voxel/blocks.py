@@ -7,6 +7,8 @@ state a direction, written `oak_stairs[facing=east]`. Directions are those of th
 
 from __future__ import annotations
 
+import csv
+from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -46,103 +48,13 @@ class Kind(NamedTuple):
     """True where the collector's rule takes it for natural ground (LoopNav release: no goals on roofs)."""
 
 
-_SETTLED: tuple[Kind, ...] = (
-    Kind("air", "sky", "empty"),
-    # ground
-    Kind("grass_block", "grass", "cube", ground=True),
-    Kind("dry_grass_block", "grass", "cube", ground=True),
-    Kind("snowy_grass_block", "snow", "cube", ground=True),
-    Kind("dirt", "dirt", "cube", ground=True),
-    Kind("coarse_dirt", "dirt", "cube", ground=True),
-    Kind("podzol", "dirt", "cube", ground=True),
-    Kind("farmland", "dirt", "cube"),
-    Kind("clay", "dirt", "cube", ground=True),
-    Kind("terracotta", "dirt", "cube", ground=True),
-    Kind("path", "path", "cube", ground=True),
-    Kind("gravel", "path", "cube", ground=True),
-    Kind("sand", "sand", "cube", ground=True),
-    Kind("red_sand", "sand", "cube", ground=True),
-    Kind("sandstone", "sand", "cube", ground=True),
-    Kind("snow_block", "snow", "cube", ground=True),
-    Kind("snow_layer", "snow", "layer"),
-    Kind("ice", "water", "cube"),
-    Kind("water", "water", "liquid"),
-    Kind("stone", "none", "cube", ground=True),
-    Kind("granite", "none", "cube", ground=True),
-    Kind("mossy_rock", "none", "cube", ground=True),
-    # masonry
-    Kind("cobblestone", "building", "cube"),
-    Kind("mossy_cobblestone", "building", "cube"),
-    Kind("stone_bricks", "building", "cube"),
-    Kind("cut_sandstone", "building", "cube"),
-    Kind("smooth_sandstone", "building", "cube"),
-    Kind("bricks", "building", "cube"),
-    Kind("white_plaster", "building", "cube"),
-    Kind("orange_plaster", "building", "cube"),
-    Kind("ice_bricks", "building", "cube"),
-    # timber
-    Kind("oak_planks", "building", "cube"),
-    Kind("spruce_planks", "building", "cube"),
-    Kind("acacia_planks", "building", "cube"),
-    Kind("oak_beam", "building", "cube"),
-    Kind("spruce_beam", "building", "cube"),
-    Kind("acacia_beam", "building", "cube"),
-    Kind("rotten_planks", "building", "cube"),
-    Kind("bookshelf", "building", "cube"),
-    Kind("hay_bale", "building", "cube"),
-    Kind("barrel", "building", "cube"),
-    Kind("red_wool", "building", "cube"),
-    Kind("blue_wool", "building", "cube"),
-    Kind("yellow_wool", "building", "cube"),
-    Kind("glass", "building", "cube"),
-    Kind("cobweb", "building", "cross"),
-    # shaped
-    Kind("oak_stairs", "building", "stairs"),
-    Kind("spruce_stairs", "building", "stairs"),
-    Kind("acacia_stairs", "building", "stairs"),
-    Kind("cobblestone_stairs", "building", "stairs"),
-    Kind("sandstone_stairs", "building", "stairs"),
-    Kind("oak_slab", "building", "slab"),
-    Kind("spruce_slab", "building", "slab"),
-    Kind("acacia_slab", "building", "slab"),
-    Kind("cobblestone_slab", "building", "slab"),
-    Kind("sandstone_slab", "building", "slab"),
-    Kind("oak_top_slab", "building", "top_slab"),
-    Kind("spruce_top_slab", "building", "top_slab"),
-    Kind("oak_fence", "building", "pane"),
-    Kind("spruce_fence", "building", "pane"),
-    Kind("cobblestone_wall", "building", "pane"),
-    Kind("glass_pane", "building", "pane"),
-    Kind("lantern_post", "building", "post"),
-    Kind("torch", "building", "post"),
-    Kind("white_carpet", "building", "carpet"),
-    # trees
-    Kind("oak_log", "tree", "cube"),
-    Kind("spruce_log", "tree", "cube"),
-    Kind("acacia_log", "tree", "cube"),
-    Kind("birch_log", "tree", "cube"),
-    Kind("oak_leaves", "tree", "cube"),
-    Kind("spruce_leaves", "tree", "cube"),
-    Kind("acacia_leaves", "tree", "cube"),
-    Kind("birch_leaves", "tree", "cube"),
-    Kind("snowy_leaves", "tree", "cube"),
-    Kind("cactus", "tree", "cube"),
-    Kind("dead_bush", "tree", "cross"),
-    # plants
-    Kind("tall_grass", "grass", "cross"),
-    Kind("dry_tall_grass", "grass", "cross"),
-    Kind("fern", "grass", "cross"),
-    Kind("wheat", "grass", "cross"),
-    Kind("carrots", "grass", "cross"),
-    Kind("poppy", "flower", "cross"),
-    Kind("dandelion", "flower", "cross"),
-    Kind("cornflower", "flower", "cross"),
-    Kind("white_daisy", "flower", "cross"),
-    Kind("orange_tulip", "flower", "cross"),
-    Kind("sunflower_bush", "flower", "cross"),
-    Kind("pumpkin", "flower", "cube"),
-    Kind("melon", "flower", "cube"),
-)
+def _settled() -> tuple[Kind, ...]:
+    """What settlements are made of, from the table beside this file."""
+    with (files(__package__) / "settled_blocks.csv").open(encoding="utf-8") as table:
+        return tuple(Kind(r["name"], r["category"], r["shape"], bool(r["ground"])) for r in csv.DictReader(table))
+
+
+_SETTLED = _settled()
 
 KINDS: tuple[Kind, ...] = (
     *_SETTLED,

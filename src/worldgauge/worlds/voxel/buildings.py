@@ -6,10 +6,10 @@ Each is drawn on a plot whose front, v = 0, is the street's side, and returns it
 from __future__ import annotations
 
 from worldgauge.worlds.voxel.parts import (
+    BuildingSite,
     Cell,
     Design,
     Rect,
-    Site,
     awning,
     band,
     chimney,
@@ -30,7 +30,7 @@ from worldgauge.worlds.voxel.parts import (
 # Dwellings. Each is drawn on a plot whose front, v = 0, is the street's side, and returns its door's cell.
 
 
-def draw_cottage(site: Site) -> Cell:
+def draw_cottage(site: BuildingSite) -> Cell:
     """One room under one roof."""
     f, p, r = site.frame, site.palette, site.body
     top = 3 + int(site.rng.integers(2))
@@ -48,7 +48,7 @@ def draw_cottage(site: Site) -> Cell:
     return door_u, r.v0
 
 
-def draw_townhouse(site: Site) -> Cell:
+def draw_townhouse(site: BuildingSite) -> Cell:
     """Two storeys; the upper one stands out over the street."""
     f, p, r = site.frame, site.palette, site.body
     room(site, r, 4)
@@ -65,7 +65,7 @@ def draw_townhouse(site: Site) -> Cell:
     return r.middle[0], r.v0
 
 
-def draw_longhouse(site: Site) -> Cell:
+def draw_longhouse(site: BuildingSite) -> Cell:
     """A long hall with a porch along its front."""
     f, p, r = site.frame, site.palette, site.body
     room(site, r, 4)
@@ -80,7 +80,7 @@ def draw_longhouse(site: Site) -> Cell:
     return middle, r.v0
 
 
-def draw_corner_house(site: Site) -> Cell:
+def draw_corner_house(site: BuildingSite) -> Cell:
     """Two wings at a right angle under crossing roofs."""
     f, p, r = site.frame, site.palette, site.body
     left = bool(site.rng.integers(2))
@@ -103,7 +103,7 @@ def draw_corner_house(site: Site) -> Cell:
     return door_u, hall.v0
 
 
-def draw_tent(site: Site) -> Cell:
+def draw_tent(site: BuildingSite) -> Cell:
     """A ridge tent of striped cloth."""
     f, p, r = site.frame, site.palette, site.body
     f.box(r.u, r.v, one(0), p.floor)
@@ -121,7 +121,7 @@ def draw_tent(site: Site) -> Cell:
     return middle, r.v0
 
 
-def draw_igloo(site: Site) -> Cell:
+def draw_igloo(site: BuildingSite) -> Cell:
     """A dome of ice and packed snow with a low tunnel."""
     f, r = site.frame, site.body
     mid_u, mid_v = r.middle[0], r.v1 - 4
@@ -139,7 +139,7 @@ def draw_igloo(site: Site) -> Cell:
     return mid_u, r.v0
 
 
-def draw_round_hut(site: Site) -> Cell:
+def draw_round_hut(site: BuildingSite) -> Cell:
     """A round hut under a cone of thatch."""
     f, p, r = site.frame, site.palette, site.body
     mid_u, mid_v = (r.u0 + r.u1) / 2, (r.v0 + r.v1) / 2
@@ -165,7 +165,7 @@ def draw_round_hut(site: Site) -> Cell:
     return u, r.v0
 
 
-def draw_barn(site: Site) -> Cell:
+def draw_barn(site: BuildingSite) -> Cell:
     """A tall barn, open in front, full of hay."""
     f, p, r = site.frame, site.palette, site.body
     room(site, r, 5)
@@ -181,7 +181,7 @@ def draw_barn(site: Site) -> Cell:
     return middle, r.v0
 
 
-def draw_smithy(site: Site) -> Cell:
+def draw_smithy(site: BuildingSite) -> Cell:
     """A stone room next to an open forge with a broad chimney."""
     f, p, r = site.frame, site.palette, site.body
     split = r.u0 + (r.u1 - r.u0) // 2
@@ -203,7 +203,7 @@ def draw_smithy(site: Site) -> Cell:
     return room.middle[0], r.v0
 
 
-def draw_library(site: Site) -> Cell:
+def draw_library(site: BuildingSite) -> Cell:
     """A tall hall on columns of beams, with high windows and walls of books."""
     f, p, r = site.frame, site.palette, site.body
     room(site, r, 6)
@@ -227,7 +227,7 @@ def draw_library(site: Site) -> Cell:
     return r.middle[0], r.v0
 
 
-def draw_church(site: Site) -> Cell:
+def draw_church(site: BuildingSite) -> Cell:
     """A nave behind a steeple."""
     f, p, r = site.frame, site.palette, site.body
     middle = r.middle[0]
@@ -250,7 +250,7 @@ def draw_church(site: Site) -> Cell:
     return middle, tower.v0
 
 
-def draw_windmill(site: Site) -> Cell:
+def draw_windmill(site: BuildingSite) -> Cell:
     """A tapering tower with four sails."""
     f, p, r = site.frame, site.palette, site.body
     middle, centre_v = r.middle[0], r.v1 - 3
@@ -275,7 +275,7 @@ def draw_windmill(site: Site) -> Cell:
     return middle, foot.v0
 
 
-def draw_watchtower(site: Site) -> Cell:
+def draw_watchtower(site: BuildingSite) -> Cell:
     """A high platform on a shaft, under a small roof."""
     f, p, r = site.frame, site.palette, site.body
     middle_u, middle_v = r.middle
@@ -295,7 +295,7 @@ def draw_watchtower(site: Site) -> Cell:
     return middle_u, shaft.v0
 
 
-def draw_minaret(site: Site) -> Cell:
+def draw_minaret(site: BuildingSite) -> Cell:
     """A slender tower with a balcony and a cupola."""
     f, p, r = site.frame, site.palette, site.body
     middle_u, middle_v = r.middle
@@ -316,7 +316,7 @@ def draw_minaret(site: Site) -> Cell:
     return middle_u, shaft.v0
 
 
-def draw_temple(site: Site) -> Cell:
+def draw_temple(site: BuildingSite) -> Cell:
     """A stepped pyramid with a gate between two pillars."""
     f, p, r = site.frame, site.palette, site.body
     middle = r.middle[0]
@@ -338,7 +338,7 @@ def draw_temple(site: Site) -> Cell:
     return middle, body.v0
 
 
-def draw_watermill(site: Site) -> Cell:
+def draw_watermill(site: BuildingSite) -> Cell:
     """A mill house with a great wheel on its side."""
     f, p = site.frame, site.palette
     r = Rect(site.body.u0 + 2, site.body.v0, site.body.u1, site.body.v1)
@@ -358,7 +358,7 @@ def draw_watermill(site: Site) -> Cell:
     return r.middle[0], r.v0
 
 
-def draw_stall(site: Site) -> Cell:
+def draw_stall(site: BuildingSite) -> Cell:
     """A market stall: a counter under a striped awning."""
     f, p, r = site.frame, site.palette, site.body
     for u, v in r.corners:

@@ -19,7 +19,7 @@ from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import Camera, Panorama, camera_pose
 from worldgauge.worlds import View
 from worldgauge.worlds.voxel import _raycast as kernel
-from worldgauge.worlds.voxel._raycast import Frame, Materials, Rays, Scene
+from worldgauge.worlds.voxel._raycast import FrameArrays, Materials, Rays, VoxelScene
 from worldgauge.worlds.voxel.blocks import (
     CATEGORIES,
     CATEGORY_OF,
@@ -42,14 +42,13 @@ VIEW_M = 96.0
 class Grid:
     """A world laid out for the kernel; build it once a world, share it between threads."""
 
-    scene: Scene
+    scene: VoxelScene
 
     @classmethod
     def of(cls, world: VoxelWorld) -> Grid:
         """Lay out `world`: empty layers above its highest block are left off, so rays to the sky end early.
 
-        Returns:
-            The cells as the kernel takes them.
+        Returns the cells as the kernel takes them.
         """
         filled = np.flatnonzero(world.states.any(axis=(0, 1)))
         height = int(filled[-1]) + 1 if len(filled) else 1
@@ -59,7 +58,7 @@ class Grid:
         states = np.pad(world.states[:, :, :height], 1, constant_values=kernel.END_STATE)
         instances = np.pad(world.instances[:, :, :height].astype(np.uint16, copy=False), 1)
         size = np.array([*world.shape[:2], height], np.int64)
-        return cls(Scene(states.reshape(-1), instances.reshape(-1), size))
+        return cls(VoxelScene(states.reshape(-1), instances.reshape(-1), size))
 
     def state_at(self, position: ArrayLike) -> int:
         """State of the cell that holds a point (3,), 0 outside the world."""
@@ -84,14 +83,12 @@ def render(
     The camera may be anywhere. A full block that contains it is not drawn, nor is any liquid while it is under water.
     From outside the world, rays enter through its sides.
 
-    Args:
-        pose: Camera-to-world pose, (4, 4), metres.
-        view_m: Range in metres along the ray. Surfaces beyond it are sky.
+    `pose`: camera-to-world pose, (4, 4), metres. `view_m`: range in metres along the ray. Surfaces beyond it are sky.
     """
     pose = camera_pose(pose)
     rays = _rays(pose, camera, view_m)
     shape = camera.height, camera.width
-    frame = Frame(
+    frame = FrameArrays(
         np.empty((*shape, 3), np.uint8),
         np.empty(shape, np.float32),
         np.empty(shape, np.uint16),
@@ -197,15 +194,9 @@ def _rays(pose: NDArray[np.float64], camera: Camera | Panorama, view_m: float) -
 
 
 class RayParts(NamedTuple):
-    """Rays of a camera in its own frame: (right[u] * scale[v], down[v], ahead[u] * scale[v] + forward).
+    """Rays of a camera in its own frame: (right[u] * scale[v], down[v], ahead[u] * scale[v] + forward), float64.
 
-    Attributes:
-        right: (W,) float64.
-        ahead: (W,) float64.
-        down: (H,) float64.
-        scale: (H,) float64.
-        forward: The same for all pixels.
-        pixel: Size of a pixel at depth 1.
+    `right`, `ahead`: (W,). `down`, `scale`: (H,). `pixel`: size of a pixel at depth 1.
     """
 
     right: NDArray[np.floating[Any]]

@@ -5,6 +5,9 @@ A column has one floor: the lowest level with room for a walker above it. So a h
 
 from __future__ import annotations
 
+import csv
+from importlib.resources import files
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -13,151 +16,21 @@ from worldgauge.worlds.voxel.blocks import GROUND, KINDS, LIQUID, SHAPE_OF, SHAP
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark
 
-# Names of the things in the families, as a walker is told to find them.
-
-
-NAMES: dict[str, str] = {
-    # open country
-    "rock_arch": "rock arch",
-    "fallen_log": "fallen tree",
-    # a base
-    "dome": "dome",
-    "spire": "tower",
-    "module": "module",
-    "landing_pad": "landing pad",
-    "spaceship": "spaceship",
-    "dish": "antenna",
-    "screen": "screen",
-    "reactor": "reactor",
-    "crates": "crates",
-    "crystal": "crystals",
-    # toys
-    "lollipop": "lollipop",
-    "cone_tree": "striped tree",
-    "toadstool": "toadstool",
-    "candy_cane": "candy cane",
-    "gumdrop": "gumdrop",
-    "toy_blocks": "toy blocks",
-    "pinwheel": "pinwheel",
-    "rainbow": "rainbow",
-    "toy_castle": "castle",
-    "toy_pond": "duck pond",
-    # antiquity
-    "great_temple": "temple",
-    "rotunda": "rotunda",
-    "colossus": "giant statue",
-    "aqueduct": "aqueduct",
-    "obelisk": "obelisk",
-    "columns": "columns",
-    "arch": "arch",
-    # a city
-    "town_house": "house",
-    "car": "car",
-    "bus": "bus",
-    "bench": "bench",
-    "fountain": "fountain",
-    "traffic_light": "traffic light",
-    # a works
-    "works_hall": "factory hall",
-    "storage_tank": "storage tank",
-    "gas_holder": "gas holder",
-    "cooling_tower": "cooling tower",
-    "chimney": "chimney",
-    "refinery": "refinery",
-    "silo": "silo",
-    "container": "container",
-    "gantry_crane": "crane",
-    "heap": "heap",
-    "barrels": "barrels",
-    "lorry": "lorry",
-    "wagon": "wagon",
-    # rooms
-    "bookcase": "bookcase",
-    "column": "column",
-    "statue": "statue",
-    "skeleton": "skeleton",
-    "globe": "globe",
-    "show_case": "display case",
-    "table": "table",
-    # shores
-    "hut": "hut",
-    "crane": "crane",
-    "monument": "monument",
-    "boat": "boat",
-    "sailing_ship": "sailing ship",
-    "reef": "coral reef",
-    "buoy": "buoy",
-    "lighthouse": "lighthouse",
-}
-"""Name of each kind of object (`world.Drawn.kind`) that the settlements do not have."""
-
-
 # The things of a voxel world that have a name: buildings, plants, ponds and what stands between them.
 #
 # A landmark is one object of the world. What is inside a house is part of the house, since the camera's labels do not
 # tell them apart; so a barrel in a stall is no landmark.
 
-
 REACH_CELLS = 2
 """Height above the ground up to which a walker meets an object: a tree's trunk, not its crown; walls, not eaves."""
 
-CATEGORIES: dict[str, str] = {
-    # buildings
-    "cottage": "cottage",
-    "townhouse": "townhouse",
-    "longhouse": "longhouse",
-    "corner_house": "corner house",
-    "barn": "barn",
-    "smithy": "smithy",
-    "library": "library",
-    "church": "church",
-    "windmill": "windmill",
-    "watermill": "watermill",
-    "watchtower": "watchtower",
-    "minaret": "minaret",
-    "temple": "pyramid",
-    "tent": "tent",
-    "igloo": "igloo",
-    "round_hut": "round hut",
-    "stall": "market stall",
-    # between and beyond them
-    "well": "well",
-    "pavilion": "pavilion",
-    "farm": "vegetable garden",
-    "pen": "animal pen",
-    "ruin": "ruin",
-    "stones": "stone circle",
-    "camp": "campsite",
-    "lamp_post": "lamp post",
-    "haystack": "haystack",
-    "pond": "pond",
-    "frozen_pond": "frozen pond",
-    "boulder": "boulder",
-    # plants
-    "oak": "oak tree",
-    "great_oak": "oak tree",
-    "birch": "birch tree",
-    "spruce": "spruce tree",
-    "pine": "spruce tree",
-    "snowy_spruce": "spruce tree",
-    "snowy_pine": "spruce tree",
-    "acacia": "acacia tree",
-    "tall_acacia": "acacia tree",
-    "palm": "palm tree",
-    "dead_tree": "dead tree",
-    "cactus": "cactus",
-    "shrub": "shrub",
-    "dead_bush": "dry bush",
-    "poppy": "poppies",
-    "dandelion": "dandelions",
-    "cornflower": "cornflowers",
-    "white_daisy": "daisies",
-    "orange_tulip": "tulips",
-    "sunflower_bush": "sunflowers",
-    "pumpkin": "pumpkins",
-    **NAMES,
-}
-"""Category of each kind of object that has a name; pines are drawn as slim spruces."""
+with (files(__package__) / "landmarks.csv").open(encoding="utf-8") as _table:
+    _ROWS = tuple(csv.DictReader(_table))
+CATEGORIES: dict[str, str] = {row["kind"]: row["name"] for row in _ROWS}
+"""Category of each kind of object (`world.Drawn.kind`) that has a name; pines look like slim spruces."""
+
+NAMES: dict[str, str] = {row["kind"]: row["name"] for row in _ROWS if row["place"] == "family"}
+"""Those of them that the settlements do not have."""
 
 _SURFACES = ("pond", "frozen_pond")
 _NATURAL = {"path", "water", "pond", "frozen_pond"}
@@ -229,23 +102,14 @@ def floor_of(world: VoxelWorld) -> FloorPlan:
     """
     height, natural = _stand(world.states, world.instances, is_terrain(world), *_TABLES)
     free = np.isfinite(height)
-    free &= ~_above_edge(height)
-    free &= _reached(free, natural)
-    return FloorPlan(free, np.where(free, height, 0).astype(np.float32), (0.0, 0.0), CELL_M)
-
-
-def _above_edge(height: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Cells with a neighbour, also a diagonal one, that lies more than a step lower."""
+    # Cells with a neighbour, also a diagonal one, that lies more than a step lower.
     lowest = np.pad(np.where(np.isfinite(height), height, np.inf), 1, constant_values=np.inf)
     lowest = np.minimum(np.minimum(lowest[:-2], lowest[1:-1]), lowest[2:])
     lowest = np.minimum(np.minimum(lowest[:, :-2], lowest[:, 1:-1]), lowest[:, 2:])
     with np.errstate(invalid="ignore"):
         above: NDArray[np.bool_] = height - lowest > STEP_M + 1e-6
-    return above
-
-
-def _reached(free: NDArray[np.bool_], natural: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Free cells that hang together with one that is natural ground."""
+    free &= ~above
+    # Free cells that hang together with one that is natural ground.
     import cv2
 
     count, part = cv2.connectedComponents(free.astype(np.uint8), connectivity=4)
@@ -253,7 +117,8 @@ def _reached(free: NDArray[np.bool_], natural: NDArray[np.bool_]) -> NDArray[np.
     walked[np.unique(part[free & natural])] = True
     walked[0] = False
     reached: NDArray[np.bool_] = walked[part]
-    return reached
+    free &= reached
+    return FloorPlan(free, np.where(free, height, 0).astype(np.float32), (0.0, 0.0), CELL_M)
 
 
 def _tables() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:

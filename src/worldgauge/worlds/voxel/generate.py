@@ -13,12 +13,12 @@ from worldgauge.core.errors import WorldError
 from worldgauge.worlds.voxel import families
 from worldgauge.worlds.voxel.blocks import AIR, GROUND, block
 from worldgauge.worlds.voxel.buildings import DESIGNS
-from worldgauge.worlds.voxel.parts import Cell, Design, Site, awning, band, hip_roof, one, post
+from worldgauge.worlds.voxel.parts import BuildingSite, Cell, Design, awning, band, hip_roof, one, post
 from worldgauge.worlds.voxel.styles import BIOMES, Biome, Palette
 from worldgauge.worlds.voxel.terrain import (
     BoolArray,
     Canvas,
-    Frame,
+    PlotFrame,
     Terrain,
     flowerbed,
     grow,
@@ -33,11 +33,10 @@ from worldgauge.worlds.voxel.world import FAMILIES, KINDS, VoxelWorld
 
 # Where everything of a settlement goes: streets from the square, plots along them, landmarks beyond.
 
-
 # What stands between the houses: farms, pens, the well, stalls' square, and landmarks of the countryside.
 
 
-def draw_farm(site: Site) -> Cell:
+def draw_farm(site: BuildingSite) -> Cell:
     """Rows of crops along a channel, edged with beams."""
     f, p, r = site.frame, site.palette, site.body
     band(f, r, 0, p.beam)
@@ -62,7 +61,7 @@ def draw_farm(site: Site) -> Cell:
     return r.middle[0], r.v0
 
 
-def draw_pen(site: Site) -> Cell:
+def draw_pen(site: BuildingSite) -> Cell:
     """A fenced yard with a trough, hay and a small shelter."""
     f, p, r = site.frame, site.palette, site.body
     band(f, r, 1, p.fence)
@@ -80,7 +79,7 @@ def draw_pen(site: Site) -> Cell:
     return middle, r.v0
 
 
-def draw_well(site: Site) -> Cell:
+def draw_well(site: BuildingSite) -> Cell:
     """A square shaft of water under a small roof, for the middle of the settlement."""
     f, p, r = site.frame, site.palette, site.body
     band(f, r, 0, p.plinth)
@@ -96,7 +95,7 @@ def draw_well(site: Site) -> Cell:
     return r.middle[0], r.v0
 
 
-def draw_ruin(site: Site) -> Cell:
+def draw_ruin(site: BuildingSite) -> Cell:
     """A broken arch and the stumps of a wall."""
     f, r = site.frame, site.body
     stone = ("mossy_cobblestone", "cobblestone", site.palette.plinth)
@@ -113,7 +112,7 @@ def draw_ruin(site: Site) -> Cell:
     return middle, r.v0
 
 
-def draw_stones(site: Site) -> Cell:
+def draw_stones(site: BuildingSite) -> Cell:
     """A ring of standing stones around an altar."""
     f, r = site.frame, site.body
     for n, (u, v) in enumerate(((2, 0), (6, 0), (8, 2), (8, 6), (6, 8), (2, 8), (0, 6), (0, 2))):
@@ -123,7 +122,7 @@ def draw_stones(site: Site) -> Cell:
     return r.u0 + 4, r.v0
 
 
-def draw_camp(site: Site) -> Cell:
+def draw_camp(site: BuildingSite) -> Cell:
     """Two small tents by a fire."""
     f, p, r = site.frame, site.palette, site.body
     for left, cloth in ((r.u0, p.cloth), (r.u1 - 3, "white_plaster")):
@@ -140,7 +139,7 @@ def draw_camp(site: Site) -> Cell:
     return middle, r.v0
 
 
-def draw_pavilion(site: Site) -> Cell:
+def draw_pavilion(site: BuildingSite) -> Cell:
     """A raised floor under a roof on posts, with benches."""
     f, p, r = site.frame, site.palette, site.body
     f.box(r.u, r.v, one(0), p.floor)
@@ -167,9 +166,7 @@ GROUNDS: dict[str, Design] = {
     "camp": Design((10, 12), (9, 9), draw_camp),
 }
 
-
 # How an abandoned house falls apart: holes, moss, rot and cobwebs.
-
 
 _TALLEST = 24
 _BECOMES = {
@@ -259,24 +256,14 @@ _MARGIN = 8
 _ALL = DESIGNS | GROUNDS
 _SPARED = ("farm", "ruin", "stones")
 _LANDMARKS = (
-    "watchtower",
-    "ruin",
-    "cottage",
-    "stones",
-    "camp",
-    "farm",
-    "ruin",
-    "camp",
-    "cottage",
-    "stones",
-    "ruin",
-    "pen",
+    *("watchtower", "ruin", "cottage", "stones", "camp", "farm"),
+    *("ruin", "camp", "cottage", "stones", "ruin", "pen"),
 )
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A rectangle of ground for one design; see canvas.Frame for its axes."""
+    """A rectangle of ground for one design; see `PlotFrame` for its axes."""
 
     design: str
     x: int
@@ -303,14 +290,9 @@ class Slot:
 
 @dataclass
 class SettlementPlan:
-    """The plan of a settlement.
+    """The plan of a settlement of `radius` metres, with masks (X, Y).
 
-    Attributes:
-        radius: Metres.
-        street: (X, Y) mask.
-        taken: (X, Y) mask of streets, plots and their margins.
-        slots: Places along the streets for plots.
-        plots: Plots that have a design.
+    `taken`: streets, plots and their margins. `slots`: places along the streets for plots.
     """
 
     radius: int
@@ -321,11 +303,7 @@ class SettlementPlan:
 
 
 def plan_settlement(rng: np.random.Generator, land: Terrain, biome: Biome, radius: int) -> SettlementPlan:
-    """Plan streets and plots, and level the land under the plots.
-
-    Args:
-        radius: Radius of the settlement, metres.
-    """
+    """Plan streets and plots, and level the land under the plots. `radius`: radius of the settlement, metres."""
     shape = land.height.shape
     plan = SettlementPlan(radius, np.zeros(shape, np.bool_), np.zeros(shape, np.bool_))
     plan.street |= land.distance < _SQUARE + 0.5
@@ -369,7 +347,16 @@ def build_settlement(
     for n, plot in enumerate(plan.plots):
         _build(rng, canvas, land, biome, plot, biome.palettes[order[n % len(order)]], path)
     _light(rng, canvas, land, biome, plan)
-    _stack_hay(rng, canvas, land, plan)
+    # Stacks of hay on free ground of the settlement.
+    free = ~grow(plan.taken, 2) & ~land.wet & (land.distance < 1.1 * plan.radius)
+    spots = np.argwhere(free)
+    for x, y in spots[rng.integers(len(spots), size=7)] if len(spots) else spots:
+        own = canvas.begin("haystack", int(land.height[x, y]))
+        for dx, dy, height in ((0, 0, 2), (1, 0, 1), (0, 1, 1 + int(rng.integers(2))), (1, 1, int(rng.integers(2)))):
+            i, j = int(x) + dx, int(y) + dy
+            for w in range(1, height + 1):
+                canvas.put(i, j, int(land.height[i, j]) + w, "hay_bale", own)
+            plan.taken[i, j] = True
 
 
 def _lay_streets(rng: np.random.Generator, plan: SettlementPlan, land: Terrain) -> None:
@@ -482,8 +469,8 @@ def _build(
     """One design on its plot, with its door path and flower bed."""
     z = int(land.height[plot.x, plot.y])
     own = canvas.begin(plot.design, z)
-    frame = Frame(canvas, plot.x, plot.y, z, plot.width, plot.depth, plot.turn, own)
-    door_u, door_v = _ALL[plot.design].draw(Site(frame, palette, biome, rng))
+    frame = PlotFrame(canvas, plot.x, plot.y, z, plot.width, plot.depth, plot.turn, own)
+    door_u, door_v = _ALL[plot.design].draw(BuildingSite(frame, palette, biome, rng))
     if biome.ruined and plot.design not in _SPARED:
         decay(rng, canvas, plot.area, z, own)
     if plot.design == "well":
@@ -499,7 +486,7 @@ def _build(
         flowerbed(canvas, land, np.array(spots), biome.flowers[int(rng.integers(len(biome.flowers)))])
 
 
-def _pave_door(canvas: Canvas, land: Terrain, biome: Biome, frame: Frame, door: tuple[int, int], path: int) -> None:
+def _pave_door(canvas: Canvas, land: Terrain, biome: Biome, frame: PlotFrame, door: tuple[int, int], path: int) -> None:
     """A path from a door straight out to the street."""
     for v in range(door[1] - 1, -_SETBACK - 2, -1):
         x, y = frame.cell(door[0], v)
@@ -549,19 +536,6 @@ def _light(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome
             canvas.put(x, y, z + w, biome.post, own)
         if not biome.ruined:
             canvas.put(x, y, z + height + 1, "lantern_post", own)
-
-
-def _stack_hay(rng: np.random.Generator, canvas: Canvas, land: Terrain, plan: SettlementPlan) -> None:
-    """Stacks of hay on free ground of the settlement."""
-    free = ~grow(plan.taken, 2) & ~land.wet & (land.distance < 1.1 * plan.radius)
-    spots = np.argwhere(free)
-    for x, y in spots[rng.integers(len(spots), size=7)] if len(spots) else spots:
-        own = canvas.begin("haystack", int(land.height[x, y]))
-        for dx, dy, height in ((0, 0, 2), (1, 0, 1), (0, 1, 1 + int(rng.integers(2))), (1, 1, int(rng.integers(2)))):
-            i, j = int(x) + dx, int(y) + dy
-            for w in range(1, height + 1):
-                canvas.put(i, j, int(land.height[i, j]) + w, "hay_bale", own)
-            plan.taken[i, j] = True
 
 
 SMALLEST = (160, 160, 56)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from worldgauge.worlds.voxel.styles import Biome, Palette
-from worldgauge.worlds.voxel.terrain import Frame
+from worldgauge.worlds.voxel.terrain import PlotFrame
 
 
 class Rect(NamedTuple):
@@ -57,12 +57,8 @@ def one(n: int) -> range:
     return range(n, n + 1)
 
 
-def walls(f: Frame, r: Rect, levels: range, name: str, beam: str | None = None) -> None:
-    """Draw a hollow box without floor or ceiling.
-
-    Args:
-        beam: Block of the corner posts; None for no posts.
-    """
+def walls(f: PlotFrame, r: Rect, levels: range, name: str, beam: str | None = None) -> None:
+    """Draw a hollow box without floor or ceiling. `beam`: block of the corner posts; None for no posts."""
     f.box(r.u, r.v, levels, name)
     inner = r.grown(-1)
     f.box(inner.u, inner.v, levels, "air")
@@ -70,31 +66,32 @@ def walls(f: Frame, r: Rect, levels: range, name: str, beam: str | None = None) 
         f.box(one(u), one(v), levels, beam or name)
 
 
-def base(f: Frame, r: Rect, p: Palette) -> None:
+def base(f: PlotFrame, r: Rect, p: Palette) -> None:
     """Draw a floor at ground level inside a plinth."""
     f.box(r.u, r.v, one(0), p.plinth)
     inner = r.grown(-1)
     f.box(inner.u, inner.v, one(0), p.floor)
 
 
-def band(f: Frame, r: Rect, w: int, name: str) -> None:
+def band(f: PlotFrame, r: Rect, w: int, name: str) -> None:
     """Draw a ring of the block `name` at one level."""
     for u, v in r.border:
         f.put(u, v, w, name)
 
 
-def door(f: Frame, u: int, v: int, p: Palette, *, height: int = 2, width: int = 1) -> None:
+def door(f: PlotFrame, u: int, v: int, p: Palette, *, height: int = 2, width: int = 1) -> None:
     """Draw a doorway in a beam frame with a lintel."""
     f.box(range(u - 1, u + width + 1), one(v), range(1, height + 2), p.beam)
     f.box(range(u, u + width), one(v), range(1, height + 1), "air")
     f.box(range(u, u + width), one(v), one(0), p.plinth)
 
 
-def windows(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: int = 1, sides: str = "lrbf") -> None:
+def windows(
+    f: PlotFrame, r: Rect, levels: range, p: Palette, every: int = 3, wide: int = 1, sides: str = "lrbf"
+) -> None:
     """Draw windows at regular steps along the walls, where these are plain.
 
-    Args:
-        sides: Walls that get windows: l(eft), r(ight), b(ack), f(ront).
+    `sides`: walls that get windows: l(eft), r(ight), b(ack), f(ront).
     """
     along_u, along_v = _spread(r.u0, r.u1, every, wide), _spread(r.v0, r.v1, every, wide)
     spots = {
@@ -110,7 +107,7 @@ def windows(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3, wide: 
                 f.box(one(u), one(v), levels, p.window)
 
 
-def timbering(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3) -> None:
+def timbering(f: PlotFrame, r: Rect, levels: range, p: Palette, every: int = 3) -> None:
     """Draw upright beams in the walls and one along their top."""
     band(f, r, levels[-1], p.beam)
     for u in range(r.u0 + every, r.u1 - 1, every):
@@ -121,13 +118,13 @@ def timbering(f: Frame, r: Rect, levels: range, p: Palette, every: int = 3) -> N
             post(f, u, v, levels, p.beam)
 
 
-def chimney(f: Frame, u: int, v: int, top: int, name: str = "bricks") -> None:
+def chimney(f: PlotFrame, u: int, v: int, top: int, name: str = "bricks") -> None:
     """Draw a chimney from the ground to level `top`, of the block `name`."""
     f.box(one(u), one(v), range(0, top + 1), name)
     f.put(u, v, top + 1, "cobblestone_wall")
 
 
-def gable_roof(f: Frame, r: Rect, w: int, p: Palette, *, along: str = "u", snowy: bool = False) -> int:
+def gable_roof(f: PlotFrame, r: Rect, w: int, p: Palette, *, along: str = "u", snowy: bool = False) -> int:
     """Draw a gable roof of stairs with an overhang of one cell on all sides."""
     ridge = w
     start, stop = (r.v0 - 1, r.v1 + 1) if along == "u" else (r.u0 - 1, r.u1 + 1)
@@ -150,7 +147,7 @@ def gable_roof(f: Frame, r: Rect, w: int, p: Palette, *, along: str = "u", snowy
     return ridge
 
 
-def hip_roof(f: Frame, r: Rect, w: int, p: Palette, *, snowy: bool = False) -> int:
+def hip_roof(f: PlotFrame, r: Rect, w: int, p: Palette, *, snowy: bool = False) -> int:
     """Draw a roof of four slopes."""
     ring, top = r.grown(1), w
     while ring.u0 <= ring.u1 and ring.v0 <= ring.v1:
@@ -170,7 +167,7 @@ def hip_roof(f: Frame, r: Rect, w: int, p: Palette, *, snowy: bool = False) -> i
     return top - 1
 
 
-def flat_roof(f: Frame, r: Rect, w: int, p: Palette) -> int:
+def flat_roof(f: PlotFrame, r: Rect, w: int, p: Palette) -> int:
     """Draw a terrace at level `w` behind a parapet with raised corners; return the parapet's level."""
     f.box(r.u, r.v, one(w), p.roof_cube)
     band(f, r, w + 1, p.roof_slab)
@@ -180,7 +177,7 @@ def flat_roof(f: Frame, r: Rect, w: int, p: Palette) -> int:
     return w + 1
 
 
-def dome_roof(f: Frame, r: Rect, w: int, name: str, cap: str) -> int:
+def dome_roof(f: PlotFrame, r: Rect, w: int, name: str, cap: str) -> int:
     """Draw a dome on a flat ceiling."""
     f.box(r.u, r.v, one(w), cap)
     half = min(len(r.u), len(r.v)) / 2 - 0.4
@@ -196,18 +193,18 @@ def dome_roof(f: Frame, r: Rect, w: int, name: str, cap: str) -> int:
     return top
 
 
-def post(f: Frame, u: int, v: int, levels: range, name: str) -> None:
+def post(f: PlotFrame, u: int, v: int, levels: range, name: str) -> None:
     """Draw a pillar at (u, v) over the given levels."""
     f.box(one(u), one(v), levels, name)
 
 
-def awning(f: Frame, u: range, v: int, w: int, cloth: str, other: str = "white_plaster") -> None:
+def awning(f: PlotFrame, u: range, v: int, w: int, cloth: str, other: str = "white_plaster") -> None:
     """Draw a striped awning."""
     for n, column in enumerate(u):
         f.put(column, v, w, cloth if n % 2 == 0 else other)
 
 
-def _strip(f: Frame, along: str, run: range, rows: range, w: int, name: str, side: str | None = None) -> None:
+def _strip(f: PlotFrame, along: str, run: range, rows: range, w: int, name: str, side: str | None = None) -> None:
     """A box given along the ridge and across it."""
     if along == "u":
         f.box(run, rows, one(w), name, side)
@@ -225,16 +222,15 @@ def _spread(first: int, last: int, every: int, wide: int) -> list[range]:
 
 # A plot to build on, and what most buildings share: rooms, roofs, porches, furniture.
 
-
 Cell = tuple[int, int]
 YARD = 2
 """Free rows of a plot before the front wall; on the other sides one cell is free for the eaves."""
 
 
-class Site(NamedTuple):
+class BuildingSite(NamedTuple):
     """All that a design needs to draw itself."""
 
-    frame: Frame
+    frame: PlotFrame
     palette: Palette
     biome: Biome
     rng: np.random.Generator
@@ -253,7 +249,7 @@ class Design(NamedTuple):
 
     width: tuple[int, int]
     depth: tuple[int, int]
-    draw: Callable[[Site], Cell]
+    draw: Callable[[BuildingSite], Cell]
 
     def plot(self, rng: np.random.Generator) -> tuple[int, int]:
         """Width and depth in cells of a plot for one building of this kind."""
@@ -261,7 +257,7 @@ class Design(NamedTuple):
         return width + 2, depth + YARD + 1
 
 
-def room(site: Site, r: Rect, top: int) -> None:
+def room(site: BuildingSite, r: Rect, top: int) -> None:
     """Draw floor and walls, the lowest course of plinth."""
     f, p = site.frame, site.palette
     base(f, r, p)
@@ -273,12 +269,8 @@ def room(site: Site, r: Rect, top: int) -> None:
         timbering(f, r, range(2, top + 1), p, every=4)
 
 
-def roof(site: Site, r: Rect, top: int, along: str | None = None) -> int:
-    """Draw a roof in the style of the biome.
-
-    Args:
-        along: "u" or "v", the direction of the ridge; None draws it.
-    """
+def roof(site: BuildingSite, r: Rect, top: int, along: str | None = None) -> int:
+    """Draw a roof in the style of the biome. `along`: "u" or "v", the direction of the ridge; None draws it."""
     f, p, biome, rng = site
     style = biome.roofs[int(rng.integers(len(biome.roofs)))]
     ridge = along or ("u", "v")[int(rng.integers(2))]
@@ -296,7 +288,7 @@ def roof(site: Site, r: Rect, top: int, along: str | None = None) -> int:
     return flat
 
 
-def porch(site: Site, u: range, w: int) -> None:
+def porch(site: BuildingSite, u: range, w: int) -> None:
     """Draw a slab roof on posts before the door: `u` its cells along the front, `w` its level."""
     f, p = site.frame, site.palette
     v = site.body.v0 - 1
@@ -306,7 +298,7 @@ def porch(site: Site, u: range, w: int) -> None:
     f.box(u, one(v), one(0), p.plinth)
 
 
-def furnish(site: Site, r: Rect) -> None:
+def furnish(site: BuildingSite, r: Rect) -> None:
     """Put a few things into room `r` that can be seen through door and windows."""
     f = site.frame
     inner = r.grown(-1)

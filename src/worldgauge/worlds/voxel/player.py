@@ -27,20 +27,19 @@ from worldgauge.worlds.voxel.world import VoxelWorld
 # Most are those that are drawn; a fence is half again as high, and a cactus pricks a sixteenth inside its cell.
 
 
-class Tables(NamedTuple):
+class BodyTables(NamedTuple):
     """What a body needs to know of every state.
 
-    Attributes:
-        boxes: (S, 5, 6) collision boxes, x0 y0 z0 x1 y1 z1 in the cell; of a thin wall its core and the arms towards
-            each of FACINGS.
-        counts: (S,) how many of them count.
-        traits: (S,) bits of `_body`.
+    `boxes`: (S, 5, 6) collision boxes, x0 y0 z0 x1 y1 z1 in the cell; of a thin wall its core and the arms towards each
+    of FACINGS. `counts`: (S,) how many of them count. `traits`: (S,) bits of `_body`.
     """
 
     boxes: FloatArray
     counts: NDArray[np.int64]
     traits: NDArray[np.uint8]
 
+
+Tables = BodyTables  # kernels that an earlier version compiled and cached look it up by its old name
 
 _FENCE_HEIGHT_M = 1.5
 # Of thin walls: half the width of the core, half that of the arms, height. Those left out are fences.
@@ -68,14 +67,14 @@ def _thin(core: float, arm: float, height: float) -> list[Box]:
     return [(near, near, 0, far, far, height), east, north, west, south]
 
 
-def _tables() -> Tables:
+def _tables() -> BodyTables:
     boxes = np.zeros((len(STATES), 1 + len(FACINGS), 6))
     counts = np.zeros(len(STATES), np.int64)
     for state in np.flatnonzero(SOLID).tolist():
         own = _boxes_that_stop(state)
         counts[state] = len(own)
         boxes[state, : len(own)] = own
-    return Tables(boxes, counts, _traits())
+    return BodyTables(boxes, counts, _traits())
 
 
 def _traits() -> NDArray[np.uint8]:
@@ -96,7 +95,6 @@ def _traits() -> NDArray[np.uint8]:
 
 
 TABLES = _tables()
-
 
 TICKS_PER_SECOND = 20
 HALF_WIDTH_M = _body.HALF_WIDTH_M
@@ -122,16 +120,10 @@ class Action(NamedTuple):
 
 @dataclass(frozen=True)
 class PlayerState:
-    """A body between two ticks.
+    """A body between two ticks, with the middle of its feet in metres.
 
-    Attributes:
-        position: Middle of the feet, metres.
-        velocity: Metres per tick.
-        yaw: Radians, not wrapped.
-        pitch: Radians.
-        on_ground: Whether it stands.
-        in_water: Whether it touches water.
-        jump_cooldown: Ticks until a held jump key jumps again.
+    `velocity`: metres per tick. `yaw`: radians, not wrapped. `pitch`: radians. `jump_cooldown`: ticks until a held jump
+    key jumps again.
     """
 
     position: tuple[float, float, float]
@@ -146,10 +138,7 @@ class PlayerState:
     def standing(cls, position: tuple[float, float, float], yaw: float = 0.0, pitch: float = 0.0) -> PlayerState:
         """Make the state of a body at rest on the ground: one tick of gravity has acted and the ground has held.
 
-        Args:
-            position: Middle of the feet, metres.
-            yaw: Radians.
-            pitch: Radians.
+        `position`: middle of the feet, metres. `yaw`, `pitch`: radians.
         """
         return cls(position, (0.0, 0.0, -GRAVITY * DRAG), yaw, pitch)
 
@@ -186,11 +175,7 @@ def tick(
     sprint: bool = False,
     sneak: bool = False,
 ) -> None:
-    """Move a packed body by one tick, in place: `step` without the turn.
-
-    Args:
-        body: Packed body (10,).
-    """
+    """Move a packed body by one tick, in place: `step` without the turn. `body`: packed body (10,)."""
     _body.tick(world.states, TABLES, body, float(ahead), float(aside), jump, sprint, sneak)
 
 
@@ -199,11 +184,8 @@ def tick_all(
 ) -> None:
     """Move many packed bodies by one tick and turn them, in place: `step` of each.
 
-    Args:
-        bodies: Packed bodies (N, 10), C-contiguous.
-        keys: (N, 7) keys held, in the order of `Action`.
-        turns: (N, 2) radians to the left and up.
-        pitches: (N,) pitch of each view, radians.
+    `bodies`: packed bodies (N, 10), C-contiguous. `keys`: (N, 7) keys held, in the order of `Action`. `turns`: (N, 2)
+    radians to the left and up. `pitches`: (N,) pitch of each view, radians.
     """
     if not (np.isfinite(bodies).all() and np.isfinite(turns).all()):
         raise WorldError("bodies cannot move: a position, velocity or turn is not finite")
@@ -218,10 +200,7 @@ def tick_all(
 def reached(body: FloatArray, target: FloatArray, within: tuple[float, float]) -> bool:
     """Tell whether the feet of a packed body are at a target.
 
-    Args:
-        body: Packed body (10,).
-        target: (3,) metres.
-        within: Tolerance along x and y, and in height, metres.
+    `body`: packed body (10,). `target`: (3,) metres. `within`: tolerance along x and y, and in height, metres.
     """
     return bool(_body.reached(body, target, *within))
 
@@ -231,12 +210,8 @@ def would_reach(
 ) -> bool:
     """Tell whether a packed body that walks straight at a target reaches it, by the same rules.
 
-    Args:
-        body: Packed body (10,).
-        target: (3,) metres.
-        within: Tolerance along x and y, and in height, metres.
-        jump_after: Tick from which jump is held.
-        ticks: Number of ticks looked ahead.
+    `body`: packed body (10,). `target`: (3,) metres. `within`: tolerance along x and y, and in height, metres.
+    `jump_after`: tick from which jump is held. `ticks`: number of ticks looked ahead.
     """
     return bool(
         _body.would_reach(world.states, TABLES, body, np.asarray(target, np.float64), *within, jump_after, ticks)
@@ -253,9 +228,7 @@ def pack(state: PlayerState) -> FloatArray:
 def unpack(body: FloatArray, pitch: float = 0.0) -> PlayerState:
     """Unpack a body into a state.
 
-    Args:
-        body: Packed body (10,).
-        pitch: Pitch of the view in radians, which a packed body lacks.
+    `body`: packed body (10,). `pitch`: pitch of the view in radians, which a packed body lacks.
     """
     x, y, z, vx, vy, vz, yaw, ground, water, cooldown = body.tolist()
     return PlayerState((x, y, z), (vx, vy, vz), yaw, pitch, bool(ground), bool(water), int(cooldown))

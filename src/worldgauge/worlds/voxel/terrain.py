@@ -18,7 +18,6 @@ from worldgauge.worlds.voxel.world import Drawn
 
 # Where a world is drawn: cells with their objects, and frames that let a building be drawn facing any way.
 
-
 SIDES = ("right", "back", "left", "front")
 """Directions of a frame's own axes +u, +v, -u, -v, in the order of blocks.FACINGS."""
 
@@ -42,11 +41,7 @@ class Canvas:
         return cls(np.zeros(size, np.uint8), np.zeros(size, np.uint16))
 
     def begin(self, kind: str = "", ground: int = 0) -> int:
-        """Start a new object.
-
-        Args:
-            ground: z of the ground cell it stands on; see `world.Drawn`.
-        """
+        """Start a new object. `ground`: z of the ground cell it stands on; see `world.Drawn`."""
         self.drawn.append(Drawn(kind, ground))
         return len(self.drawn)
 
@@ -62,11 +57,7 @@ class Canvas:
         self.drawn = [one for one, kept in zip(self.drawn, used[1:], strict=True) if kept]
 
     def put(self, x: int, y: int, z: int, name: str, instance: int = 0) -> None:
-        """Set one cell.
-
-        Args:
-            instance: Object number; 0 for none.
-        """
+        """Set one cell. `instance`: object number; 0 for none."""
         self.states[x, y, z] = block(name)
         self.instances[x, y, z] = instance
 
@@ -82,12 +73,7 @@ class Canvas:
 
 @dataclass(frozen=True)
 class Stamp:
-    """A small shape to be set many times.
-
-    Attributes:
-        offsets: (N, 3) int64, cells from its origin.
-        states: (N,) uint8.
-    """
+    """A small shape to be set many times: offsets (N, 3) int64 from its origin in cells, and states (N,) uint8."""
 
     offsets: NDArray[np.int64]
     states: NDArray[np.uint8]
@@ -100,18 +86,11 @@ class Stamp:
 
 
 @dataclass(frozen=True)
-class Frame:
+class PlotFrame:
     """A plot seen from the street: u to the right, v away from the street, w up from the ground cell, which is w = 0.
 
-    Attributes:
-        canvas: What is drawn on.
-        x: Smallest x of the plot.
-        y: Smallest y of the plot.
-        z: Ground cell.
-        width: Cells along u.
-        depth: Cells along v.
-        turn: Quarter turns counter-clockwise; with 0 the street lies to the south.
-        instance: Object number of what is drawn.
+    `x`, `y`: smallest cell of the plot. `z`: its ground cell. `width`, `depth`: cells along u and v. `turn`: quarter
+    turns counter-clockwise; with 0 the street lies to the south. `instance`: object number of what is drawn.
     """
 
     canvas: Canvas
@@ -124,11 +103,7 @@ class Frame:
     instance: int
 
     def cell(self, u: int, v: int) -> tuple[int, int]:
-        """Convert a cell of the plot to the world.
-
-        Returns:
-            World (x, y).
-        """
+        """Convert a cell of the plot to the world. Returns world (x, y)."""
         last_u, last_v = self.width - 1, self.depth - 1
         dx, dy = ((u, v), (last_v - v, u), (last_u - u, last_v - v), (v, last_u - u))[self.turn]
         return self.x + dx, self.y + dy
@@ -175,13 +150,9 @@ _FORD_EVERY, _FORD_LENGTH = 34, 5
 class Terrain:
     """Columns of the land; arrays (X, Y).
 
-    Attributes:
-        height: z of the highest ground cell.
-        water: z of the water's surface cell; DRY where there is none.
-        body: Number of the pond or stream, from 1.
-        top: Block state of the highest ground cell.
-        centre: Column (x, y) of the settlement's centre.
-        distance: Metres to the centre.
+    `height`: z of the highest ground cell, and `top` its state. `water`: z of the water's surface cell; DRY where there
+    is none. `body`: number of the pond or stream, from 1. `centre`: column (x, y) of the settlement's centre, and
+    `distance` the metres to it.
     """
 
     height: IntArray
@@ -229,11 +200,7 @@ class Terrain:
 
 
 def make_terrain(rng: np.random.Generator, size: tuple[int, int, int], biome: Biome, radius: int) -> Terrain:
-    """Make the terrain for a settlement near the middle.
-
-    Args:
-        radius: Radius of the settlement, metres.
-    """
+    """Make the terrain for a settlement near the middle. `radius`: radius of the settlement, metres."""
     shape = size[:2]
     centre = (
         shape[0] // 2 + int(rng.integers(-shape[0] // 40, shape[0] // 40 + 1)),
@@ -247,7 +214,11 @@ def make_terrain(rng: np.random.Generator, size: tuple[int, int, int], biome: Bi
     # Inside the settlement a quarter of the relief stays: low terraces rather than a table.
     lie = 0.5 * middle + (hills - middle) * (0.25 + 0.75 * flat) + 0.5 * middle * flat
     height = np.clip(np.floor(25.5 + lie), LOWEST, HIGHEST).astype(np.int64)
-    top = _ground(rng, shape, biome)
+    # Main ground with patches of the others, each where its own noise is high.
+    top = np.full(shape, block(biome.ground), np.uint8)
+    for name, threshold, period in biome.patches:
+        ragged = 0.86 * value_noise(rng, shape, period) + 0.14 * rng.random(shape)
+        top[ragged > threshold] = block(name)
     land = Terrain(height, np.full(shape, DRY, np.int64), np.zeros(shape, np.int64), top, centre, distance)
     if biome.stream:
         _carve_stream(rng, land, biome, radius)
@@ -258,11 +229,7 @@ def make_terrain(rng: np.random.Generator, size: tuple[int, int, int], biome: Bi
 def value_noise(rng: np.random.Generator, shape: tuple[int, int], period: int) -> FloatArray:
     """Draw smooth noise that interpolates random values on a lattice.
 
-    Args:
-        shape: (X, Y).
-
-    Returns:
-        (X, Y) float64 in [0, 1).
+    `shape`: (X, Y). Returns (X, Y) float64 in [0, 1).
     """
     lattice = rng.random((shape[0] // period + 2, shape[1] // period + 2))
     (i, s), (j, t) = (_lattice_weights(n, period) for n in shape)
@@ -274,14 +241,7 @@ def value_noise(rng: np.random.Generator, shape: tuple[int, int], period: int) -
 
 
 def fractal(rng: np.random.Generator, shape: tuple[int, int], period: int) -> FloatArray:
-    """Sum three octaves of value noise.
-
-    Args:
-        shape: (X, Y).
-
-    Returns:
-        (X, Y) float64 in [0, 1).
-    """
+    """Sum three octaves of value noise. `shape`: (X, Y). Returns (X, Y) float64 in [0, 1)."""
     octaves = [value_noise(rng, shape, max(period >> n, 2)) for n in range(3)]
     return 0.62 * octaves[0] + 0.26 * octaves[1] + 0.12 * octaves[2]
 
@@ -307,15 +267,6 @@ def _smooth(t: FloatArray) -> FloatArray:
     t = np.clip(t, 0.0, 1.0)
     eased: FloatArray = t * t * (3.0 - 2.0 * t)
     return eased
-
-
-def _ground(rng: np.random.Generator, shape: tuple[int, int], biome: Biome) -> NDArray[np.uint8]:
-    """Main ground with patches of the others, each where its own noise is high."""
-    top = np.full(shape, block(biome.ground), np.uint8)
-    for name, threshold, period in biome.patches:
-        ragged = 0.86 * value_noise(rng, shape, period) + 0.14 * rng.random(shape)
-        top[ragged > threshold] = block(name)
-    return top
 
 
 def _carve_stream(rng: np.random.Generator, land: Terrain, biome: Biome, radius: int) -> None:
@@ -378,7 +329,6 @@ def _carve_ponds(rng: np.random.Generator, land: Terrain, biome: Biome, radius: 
 
 # Trees, flowers, herbs and boulders: their shapes, and where they grow.
 
-
 VARIANTS = 5
 """Shapes drawn of every species in one world."""
 
@@ -394,12 +344,8 @@ def plant_trees(
 ) -> BoolArray:
     """Plant trees on free ground, denser in forests.
 
-    Args:
-        taken: Columns (X, Y) that are not free.
-        radius: Radius of the settlement, metres.
-
-    Returns:
-        `taken` with the ground of the trees.
+    `taken`: columns (X, Y) that are not free. `radius`: radius of the settlement, metres. Returns `taken` with the
+    ground of the trees.
     """
     species = [name for name, weight in biome.trees for _ in range(weight)]
     shapes = {name: [tree(name, rng) for _ in range(VARIANTS)] for name, _ in biome.trees}
@@ -427,11 +373,7 @@ def plant_trees(
 
 
 def plant_flowers(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray) -> None:
-    """Plant patches of one kind of flower each, and a few of pumpkins.
-
-    Args:
-        taken: Columns (X, Y) that are not free.
-    """
+    """Plant patches of one kind of flower each, and a few of pumpkins. `taken`: columns (X, Y) that are not free."""
     shape = land.height.shape
     for _ in range(shape[0] * shape[1] // 900):
         x, y = (int(rng.integers(4, n - 4)) for n in shape)
@@ -443,11 +385,7 @@ def plant_flowers(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome
 
 
 def flowerbed(canvas: Canvas, land: Terrain, spots: np.ndarray, sort: str) -> None:
-    """Plant one object of flowers, where the ground bears plants and is free.
-
-    Args:
-        spots: Columns (N, 2).
-    """
+    """Plant one object of flowers, where the ground bears plants and is free. `spots`: columns (N, 2)."""
     i, j = spots[:, 0], spots[:, 1]
     k = land.height[i, j] + 1
     free = (canvas.states[i, j, k] == AIR) & GROUND[canvas.states[i, j, k - 1]]
@@ -459,8 +397,7 @@ def flowerbed(canvas: Canvas, land: Terrain, spots: np.ndarray, sort: str) -> No
 def sow_herbs(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray) -> None:
     """Sow grass, ferns and dry bushes, denser in some places; they belong to the terrain.
 
-    Args:
-        taken: Columns (X, Y) that are not free.
+    `taken`: columns (X, Y) that are not free.
     """
     shape = land.height.shape
     soil = np.isin(land.top, np.array([block(name) for name in _FERTILE], np.uint8))
@@ -477,11 +414,7 @@ def place_boulders(
 ) -> BoolArray:
     """Place rocks in the countryside.
 
-    Args:
-        taken: Columns (X, Y) that are not free.
-
-    Returns:
-        `taken` with the ground of the rocks.
+    `taken`: columns (X, Y) that are not free. Returns `taken` with the ground of the rocks.
     """
     shape = land.height.shape
     blocked = grow(taken, 6) | grow(land.wet, 5)
@@ -640,14 +573,8 @@ def _bush(rng: np.random.Generator) -> _CELLS:
 
 
 _FERTILE = (
-    "grass_block",
-    "dry_grass_block",
-    "snowy_grass_block",
-    "snow_block",
-    "podzol",
-    "coarse_dirt",
-    "sand",
-    "red_sand",
+    *("grass_block", "dry_grass_block", "snowy_grass_block", "snow_block"),
+    *("podzol", "coarse_dirt", "sand", "red_sand"),
 )
 _SPECIES = {
     "oak": lambda rng: _broadleaf(rng, "oak", (4, 7), 2.5),

@@ -7,6 +7,11 @@ version of numpy.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -20,11 +25,7 @@ ROW, COLUMN = np.mgrid[0:SIZE, 0:SIZE]
 
 
 def speckle(colour: Colour, seed: int, contrast: float = 0.12, blotch: float = 0.5) -> Tile:
-    """Draw grainy matter such as earth or sand.
-
-    Args:
-        colour: RGB, 0 to 255.
-    """
+    """Draw grainy matter such as earth or sand."""
     return tint(colour, blotch * clouds(seed, 4) + (1 - blotch) * grain(seed + 1), contrast)
 
 
@@ -45,11 +46,7 @@ def fringe(over: Tile, under: Tile, depth: int, seed: int) -> Tile:
 
 
 def stones(colour: Colour, seed: int, count: int = 11, contrast: float = 0.16, joint: float = 0.55) -> Tile:
-    """Draw round stones with dark joints: cobbles and gravel.
-
-    Args:
-        colour: RGB, 0 to 255.
-    """
+    """Draw round stones with dark joints: cobbles and gravel."""
     centres = np.array(_scatter(seed, count), float) + 0.5
     away = np.abs(np.stack([ROW, COLUMN], -1)[:, :, None] + 0.5 - centres)
     away = np.minimum(away, SIZE - away)
@@ -62,13 +59,7 @@ def stones(colour: Colour, seed: int, count: int = 11, contrast: float = 0.16, j
 
 
 def courses(colour: Colour, mortar: Colour, seed: int, height: int = 4, width: int = 8) -> Tile:
-    """Draw masonry in running bond.
-
-    Args:
-        colour: Colour of the bricks, RGB, 0 to 255.
-        height: Height of a brick in texels, mortar included.
-        width: Width of a brick in texels, mortar included.
-    """
+    """Draw masonry in running bond; a brick's height and width in texels include the mortar."""
     course = ROW // height
     offset = (COLUMN + (course % 2) * (width // 2)) % SIZE
     brick = course * SIZE + offset // width
@@ -114,11 +105,7 @@ def timber(colour: Colour, seed: int) -> Tile:
 
 
 def foliage(colour: Colour, seed: int, gap: float = 0.2) -> Tile:
-    """Draw dense leaves.
-
-    Args:
-        colour: RGB, 0 to 255.
-    """
+    """Draw dense leaves."""
     field = 0.5 * clouds(seed, 8) + 0.5 * grain(seed + 1)
     tile = tint(colour, field, 0.3)
     tile[field < np.quantile(field, gap), :3] = shade(colour, 0.52)
@@ -131,11 +118,7 @@ def weave(colour: Colour, seed: int) -> Tile:
 
 
 def panel(colour: Colour, seed: int, border: float = 0.84) -> Tile:
-    """Draw a dressed block: nearly plain, with a chiselled border.
-
-    Args:
-        colour: RGB, 0 to 255.
-    """
+    """Draw a dressed block: nearly plain, with a chiselled border."""
     tile = tint(colour, 0.5 * clouds(seed, 4) + 0.5 * grain(seed + 1), 0.045)
     edge = (ROW % 15 == 0) | (COLUMN % 15 == 0)
     tile[edge, :3] = shade(colour, border)
@@ -166,12 +149,7 @@ def clear() -> Tile:
 
 
 def sketch(rows: str, colours: dict[str, Colour], seed: int = 0, contrast: float = 0.08) -> Tile:
-    """Draw a tile from letters.
-
-    Args:
-        rows: 16 lines of 16 letters; `.` is transparent.
-        colours: RGB by letter.
-    """
+    """Draw a tile from 16 lines of 16 letters in the colours of the letters; `.` is transparent."""
     lines = rows.split()
     if [len(line) for line in lines] != [SIZE] * SIZE:
         raise ValueError("a sketch has 16 lines of 16 letters")
@@ -184,13 +162,7 @@ def sketch(rows: str, colours: dict[str, Colour], seed: int = 0, contrast: float
 
 
 def stalks(colour: Colour, seed: int, count: int, lowest: int, highest: int) -> Tile:
-    """Draw leaning blades of grass on a clear ground.
-
-    Args:
-        colour: RGB, 0 to 255.
-        lowest: Smallest height in texels.
-        highest: Largest height in texels.
-    """
+    """Draw leaning blades of grass, `lowest` to `highest` texels tall, on a clear ground."""
     tile = clear()
     noise = grain(seed)
     for n in range(count):
@@ -206,12 +178,7 @@ def stalks(colour: Colour, seed: int, count: int, lowest: int, highest: int) -> 
 
 
 def tint(colour: Colour, field: Field, contrast: float) -> Tile:
-    """Draw an opaque tile of one colour in six tones.
-
-    Args:
-        colour: RGB, 0 to 255.
-        field: Brightness (16, 16), 0 to 1.
-    """
+    """Draw an opaque tile of one colour in six tones, by a brightness from 0 to 1."""
     tone = np.floor(np.clip(field, 0, 0.999) * 6) / 5
     rgb = np.asarray(colour, float) * (1 + contrast * (2 * np.broadcast_to(tone, (SIZE, SIZE)) - 1))[..., None]
     tile = np.full((SIZE, SIZE, 4), 255, np.uint8)
@@ -278,195 +245,45 @@ def _scatter(seed: int, count: int) -> list[tuple[int, int]]:
     return chosen
 
 
-# Tiles drawn by hand, one letter a texel, `.` clear; the colours of the letters are in textures.py.
+def _hand_drawn() -> dict[str, str]:
+    """Tiles in letters, by name: blocks of lines, the name in the first one."""
+    text = (files(__package__) / "tiles.txt").read_text("utf-8")
+    return dict(block.split("\n", 1) for block in text.split("\n\n"))
 
 
-GLASS = """
-ffffffffffffffff
-f..............f
-f...........g..f
-f..........g...f
-f.........g..g.f
-f........g..g..f
-f..........g...f
-f.........g....f
-f..............f
-f..............f
-f....g.........f
-f...g..g.......f
-f..g..g........f
-f.g..g.........f
-f..............f
-ffffffffffffffff
-"""
+HAND_DRAWN = _hand_drawn()
+"""Rows of tiles for `sketch`, one letter per texel, `.` clear; textures.py has the colours of the letters."""
 
-BOOKS = """
-oooooooooooooooo
-dddddddddddddddd
-drrdbbbdyrrdgwwd
-drrdbwbdyrrdgwwd
-drydbbbdyrrdgwwd
-drrdbbbdyrrdgyyd
-drrdbbbdyrydgwwd
-oooooooooooooooo
-dddddddddddddddd
-dgbbdrrrdwyydbbd
-dgbbdrrrdwyydbrd
-dgbbdryrdwyydbbd
-dgbydrrrdwyydbbd
-dgbbdrrrdwbydbbd
-dgbbdrrrdwyydbbd
-oooooooooooooooo
-"""
 
-WEB = """
-w......w.......w
-.w.....w......w.
-..ww...w....ww..
-..w.w..w...w.w..
-.....w.w..w.....
-.w....www....w..
-.w..ww.w.ww...w.
-wwwwwwwwwwwwwwww
-.w..ww.w.ww...w.
-.w....www....w..
-.....w.w.w......
-...ww..w..w..w..
-..ww...w...ww...
-..w....w....ww..
-.w.....w......w.
-w......w.......w
-"""
+def faces(top: Tile, side: Tile, bottom: Tile) -> tuple[Tile, Tile, Tile]:
+    """Faces that differ."""
+    return top, side, bottom
 
-BUSH = """
-................
-..b.........b...
-...b...b...b....
-.b..b..b..b...b.
-..b..b.b.b...b..
-...bb.bbbb.bb...
-.....bkbk.bb....
-..bb..kkb.b..b..
-.b..bb.kkb.bb...
-......bkkbb.....
-...bb..kkb......
-..b..bkkb..bb...
-......kkkbb.....
-.......kk.......
-.......kk.......
-.......kk.......
-"""
 
-FERN = """
-.......f........
-....f..k..f.....
-.....f.k.f......
-..f...fkf...f...
-...ff..k..ff....
-....kf.k.fk.....
-.f....fkf....f..
-..ff...k...ff...
-...kff.k.ffk....
-.....kfkfk......
-.f.....k.....f..
-..fff..k..fff...
-....kk.k.kk.....
-......kkk.......
-.......k........
-.......k........
-"""
+BRUSHES: dict[str, Callable[..., Any]] = {
+    draw.__name__: draw
+    for draw in (
+        *(speckle, blades, fringe, stones, courses, planks, bark, rings, timber, foliage, weave, panel, strata),
+        *(ripples, stalks, tint, clouds, streaks, faces),
+    )
+}
+"""What a table of tiles may name."""
 
-POPPY = """
-................
-................
-.....pppppp.....
-....pppppppp....
-...ppphhhhppp...
-...pphhhhhhpp...
-...ppphhhhppp...
-....pppppppp....
-.....pppppp.....
-.......ss.......
-....l..ss..l....
-....ll.ss.ll....
-.....llssll.....
-.......ss.......
-.......ss.......
-.......ss.......
-"""
 
-DANDELION = """
-................
-................
-................
-......pppp......
-.....pphhpp.....
-....pphpphpp....
-....phpppphp....
-....pphpphpp....
-.....pphhpp.....
-......pppp......
-.......ss.......
-...ll..ss..ll...
-....ll.ss.ll....
-.....llssll.....
-......lssl......
-.......ss.......
-"""
+def draw_tile(
+    tile: Any, brushes: Mapping[str, Callable[..., Any]], known: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
+    """Draw a tile of a table: [brush, arguments, ..., options], where an argument may be such a list.
 
-DAISY = """
-................
-.......pp.......
-...pp..pp..pp...
-...ppp.pp.ppp...
-....pppppppp....
-.....pphhpp.....
-..ppppphhhppppp.
-..pppphhhhppppp.
-.....pphhpp.....
-....pppppppp....
-...ppp.pp.ppp...
-...pp..pp..pp...
-.......pp.......
-.....l.ss.l.....
-.....llssll.....
-.......ss.......
-"""
-
-TULIP = """
-................
-....p..pp..p....
-....pp.pp.pp....
-....pppppppp....
-....phpppphp....
-....phphhphp....
-....pphhhhpp....
-.....pphhpp.....
-......pppp......
-.......ss.......
-..l....ss....l..
-..ll...ss...ll..
-...ll..ss..ll...
-....ll.ss.ll....
-.....llssll.....
-.......ss.......
-"""
-
-SUNFLOWER = """
-....p..pp..p....
-...pppppppppp...
-..pppphhhhpppp..
-..ppphhhhhhppp..
-.pppphhhhhhpppp.
-..ppphhhhhhppp..
-..pppphhhhpppp..
-...pppppppppp...
-....p..pp..p....
-...l...ss.......
-...lll.ss...l...
-....lllss.lll...
-.......ssll.....
-.......ss.......
-.......ss.......
-.......ss.......
-"""
+    A text that begins with "@" is the tile of that name in `known`.
+    """
+    if isinstance(tile, str):
+        return known[tile.removeprefix("@")]
+    name, *arguments = tile
+    options = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
+    values = []
+    for value in arguments:
+        nested = isinstance(value, list) and isinstance(value[0], str)
+        named = isinstance(value, str) and value.startswith("@")
+        values.append(draw_tile(value, brushes, known) if nested or named else value)
+    return brushes[name](*values, **options)

@@ -20,32 +20,51 @@ FAMILIES = ("landscape", "scifi", "stylized", "ancient", "urban", "industrial", 
 """Eight families of scenes besides the settlements, for walks in first and third person; see voxel.families."""
 
 
-PLACES: Mapping[str, str] = {
-    "plains": "a village on a grassy plain",
-    "desert": "a village in a desert of sand",
-    "snowy": "a village in snow-covered country",
-    "taiga": "a village among dark conifers",
-    "savanna": "a village in a dry savanna",
-    "zombie": "an abandoned, overgrown village on a grassy plain",
-    "landscape": "open country",
-    "scifi": "a base of a far future",
-    "stylized": "a toy-like land of plain colours",
-    "ancient": "the ruins of an ancient town",
-    "urban": "the streets of a city",
-    "industrial": "an industrial site",
-    "interior": "the rooms of a large building",
-    "aquatic": "a shore with water and piers",
+class PlaceWords(NamedTuple):
+    """What a kind of world looks like: its buildings, the country around them, and what shows this country.
+
+    Attributes:
+        built: The place where buildings are in view; empty for worlds whose buildings are no settlement.
+        country: The ground, with its preposition; empty where `built` says all.
+        sign: Category that shows the ground.
+        open: The place without buildings in view.
+    """
+
+    built: str
+    country: str = ""
+    sign: str = ""
+    open: str = ""
+
+    def where(self, *, built: bool, sign: bool) -> str:
+        """The place, by whether buildings and the sign of the country are in view."""
+        if self.built and (built or not self.open):
+            return f"{self.built} {self.country}".strip() if sign else self.built
+        return self.open if sign or not self.sign else ANYWHERE.built
+
+
+PLACES: Mapping[str, PlaceWords] = {
+    "plains": PlaceWords("a blocky village", "on a grassy plain", "grass", "a grassy plain made of blocks"),
+    "desert": PlaceWords("a blocky village", "in a sandy desert", "sand", "a sandy desert made of blocks"),
+    "snowy": PlaceWords("a blocky village", "in the snow", "snow", "a snowy landscape made of blocks"),
+    "taiga": PlaceWords("a blocky village", "in a conifer forest", "tree", "a conifer forest made of blocks"),
+    "savanna": PlaceWords("a blocky village", "in a dry savanna", "grass", "a dry savanna made of blocks"),
+    "zombie": PlaceWords("a blocky ruined village", "on an overgrown plain", "grass", "an overgrown plain of blocks"),
+    "landscape": PlaceWords("", "in green countryside", "grass", "green countryside made of blocks"),
+    "scifi": PlaceWords("a futuristic blocky base", open="an alien landscape made of blocks"),
+    "stylized": PlaceWords("a colourful toy-like land made of blocks"),
+    "ancient": PlaceWords("blocky ancient ruins", "in a sandy desert", "sand", "a sandy desert made of blocks"),
+    "urban": PlaceWords("a blocky city"),
+    "industrial": PlaceWords("a blocky industrial site"),
+    "interior": PlaceWords("a large, bright hall made of blocks", sign="grass", open="a grassy field made of blocks"),
+    "aquatic": PlaceWords("a blocky village", "by the water", "water", "a shore made of blocks"),
 }
-"""What each kind of settlement and each family of scenes shows, in words."""
+"""Words for each kind of settlement and each family of scenes."""
+ANYWHERE = PlaceWords("a place made of blocks")
+"""Words for cells that do not say what they were built as."""
 
 
 class Drawn(NamedTuple):
-    """What an object was drawn as.
-
-    Attributes:
-        kind: A design or a species.
-        ground: z of the ground cell that it stands on.
-    """
+    """What an object was drawn as: a design or a species, over the `ground` cell's z."""
 
     kind: str
     ground: int
@@ -105,7 +124,6 @@ class VoxelWorld:
 
 
 # The walker's eye, as LoopNav's viewer has it: height and field of view of every frame, published or made here.
-
 
 EYE_HEIGHT_M = 1.6
 """Above the feet. The game's own physics has 1.62."""

@@ -10,12 +10,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def push(keys, held, size, key, number):  # type: ignore[no-untyped-def]
-    """Put a number in.
-
-    Args:
-        keys: (N,) float64; N is more than `size`.
-        held: (N,) numbers.
-    """
+    """Put a number in. `keys`: (N,) float64; N is more than `size`. `held`: (N,) numbers."""
     at = size
     while at > 0:
         above = (at - 1) // 2
@@ -55,11 +50,8 @@ _DY = (0, 0, 1, -1, 1, -1, 1, -1)
 def sees(free, ax, ay, bx, by):  # type: ignore[no-untyped-def]
     """Whether all cells that a line touches are free.
 
-    Args:
-        free: (X, Y) bool.
-        ax: x of the first point, in cells, fractional.
-        bx: x of the second point.
-        by: y of the second point.
+    `free`: (X, Y) bool. `ax`: x of the first point, in cells, fractional. `bx`: x of the second point. `by`: y of the
+    second point.
     """
     nx, ny = free.shape
     x, y = int(np.floor(ax)), int(np.floor(ay))
@@ -97,16 +89,11 @@ def sees(free, ax, ay, bx, by):  # type: ignore[no-untyped-def]
 def spread(free, first_x, first_y, bent):  # type: ignore[no-untyped-def]
     """Shortest paths from every free cell to one cell.
 
-    Args:
-        free: (X, Y) bool.
-        first_x: x of the goal cell.
-        first_y: y of the goal cell.
-        bent: False for paths of steps to the 8 neighbours, where a diagonal step needs both adjacent cells. True for
-            paths of lines between cell centres that see each other (Theta*; Nash et al., 2007).
-
-    Returns:
-        Lengths (X, Y) float64 in cells, infinite where there is no path; and (X, Y) int32, with `bent` the number
-        x * Y + y of the cell in which the first line ends, -1 where there is none.
+    `free`: (X, Y) bool. `first_x`: x of the goal cell. `first_y`: y of the goal cell. `bent`: false for paths of steps
+    to the 8 neighbours, where a diagonal step needs both adjacent cells. True for paths of lines between cell centres
+    that see each other (Theta*; Nash et al., 2007). Returns lengths (X, Y) float64 in cells, infinite where there is no
+    path; and (X, Y) int32, with `bent` the number x * Y + y of the cell in which the first line ends, -1 where there is
+    none.
     """
     nx, ny = free.shape
     towards = np.full((nx, ny), -1, np.int32)
@@ -153,9 +140,7 @@ def shortest(free, points):  # type: ignore[no-untyped-def]
 
     Each of its lines joins points that see each other, and its row numbers increase. Such lines must exist.
 
-    Args:
-        free: (X, Y) bool.
-        points: (n, 2), in cells.
+    `free`: (X, Y) bool. `points`: (n, 2), in cells.
     """
     n = len(points)
     price = np.full(n, np.inf)

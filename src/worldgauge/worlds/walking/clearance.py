@@ -15,9 +15,9 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from worldgauge.core import geometry
-from worldgauge.core.errors import ShapeError, WorldError
+from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.walking.floor import FloorPlan
+from worldgauge.worlds.walking.floor import FloorPlan, place_of
 
 RADIUS_M = 0.3
 """Least clearance of a way."""
@@ -34,11 +34,9 @@ _WHOLE = 1e9
 class Reach(NamedTuple):
     """Paths from everywhere to one goal.
 
-    Attributes:
-        metres: (X, Y) length of the path from each cell, infinite where there is none. It sums steps between cells, and
-            is therefore up to 8 % longer than a smoothed path.
-        heading: (X, Y) radians, direction in which the path arrives, over its last LAST_M. NaN for cells nearer than
-            that.
+    `metres`: (X, Y) length of the path from each cell, infinite where there is none. It sums steps between cells, and
+    is therefore up to 8 % longer than a smoothed path. `heading`: (X, Y) radians, direction in which the path arrives,
+    over its last LAST_M. NaN for cells nearer than that.
     """
 
     metres: FloatArray
@@ -53,14 +51,10 @@ def find_way(
     Neighbouring points are in cells that share a side or a corner. At a corner both adjacent cells have the radius too,
     so every point of the path has a clearance of at least `radius_m`.
 
-    Args:
-        start: (2,) metres.
-        goal: (2,) metres.
-
-    Returns:
-        (N, 2) metres: the start, centres of cells, and the goal. None where there is no such path.
+    `start`, `goal`: (2,) metres. Returns (N, 2) metres: the start, centres of cells, and the goal. None where there is
+    no such path.
     """
-    ends = np.array([_point(start), _point(goal)])
+    ends = np.array([place_of(start), place_of(goal)])
     for name, point, room in zip(("start", "goal"), ends, floor.clearance_at(ends), strict=True):
         if room < radius_m:
             raise WorldError(
@@ -82,13 +76,8 @@ def find_way(
 def ways_to(
     floor: FloorPlan, goal: ArrayLike, *, reach_m: float, radius_m: float = RADIUS_M, comfort_m: float = COMFORT_M
 ) -> Reach:
-    """The paths of `find_way` from every cell to one goal.
-
-    Args:
-        goal: (2,) metres.
-        reach_m: Longest path in metres.
-    """
-    point = _point(goal)
+    """The paths of `find_way` from every cell to one goal. `goal`: (2,) metres. `reach_m`: longest path in metres."""
+    point = place_of(goal)
     room = float(floor.clearance_at(point))
     if room < radius_m:
         raise WorldError(f"goal ({point[0]:.2f}, {point[1]:.2f}) has {room:.2f} m of clearance, needs {radius_m} m")
@@ -101,11 +90,7 @@ def ways_to(
 def straightened(floor: FloorPlan, way: ArrayLike, *, comfort_m: float = COMFORT_M) -> FloatArray:
     """Remove points from a path where the straight line past them has as much clearance.
 
-    Args:
-        way: (N, 2) metres.
-
-    Returns:
-        Corners (M, 2) of the path, with both ends.
+    `way`: (N, 2) metres. Returns corners (M, 2) of the path, with both ends.
     """
     points = np.asarray(way, np.float64)
     keep = _shortcuts(
@@ -116,37 +101,16 @@ def straightened(floor: FloorPlan, way: ArrayLike, *, comfort_m: float = COMFORT
 
 
 def least_clearance(floor: FloorPlan, way: ArrayLike) -> float:
-    """Return the least clearance along a path, sampled ten times per cell.
-
-    Args:
-        way: (N, 2) metres.
-
-    Returns:
-        Metres.
-    """
+    """Return the least clearance along a path, sampled ten times per cell. `way`: (N, 2) metres. Returns metres."""
     points = np.asarray(way, np.float64)
     steps = max(1, math.ceil(geometry.length(points) / (floor.cell_m / 10)))
     return float(floor.clearance_at(resampled(points, steps + 1)).min())
 
 
 def resampled(way: ArrayLike, count: int) -> FloatArray:
-    """Points spread evenly over the arc length of a geometry.
-
-    Args:
-        way: (N, 2).
-
-    Returns:
-        (count, 2), with both ends.
-    """
+    """Points spread evenly over the arc length of a geometry. `way`: (N, 2). Returns (count, 2), with both ends."""
     points = np.asarray(way, np.float64)
     return geometry.at(points, np.linspace(0.0, geometry.along(points)[-1], count))
-
-
-def _point(xy: ArrayLike) -> FloatArray:
-    point = np.asarray(xy, np.float64)
-    if point.shape != (2,) or not np.isfinite(point).all():
-        raise ShapeError(f"a place on a floor needs two finite numbers, got {xy!r}")
-    return point
 
 
 @njit(cache=True, nogil=True)

@@ -103,6 +103,14 @@ class FloorPlan:
         return found
 
 
+def place_of(xy: ArrayLike) -> FloatArray:
+    """A place (2,) on a floor, metres."""
+    point = np.asarray(xy, np.float64)
+    if point.shape != (2,) or not np.isfinite(point).all():
+        raise ShapeError(f"a place on a floor needs two finite numbers, got {xy!r}")
+    return point
+
+
 class Walkable(World, Protocol):
     """A world with floors to walk on and things to walk to."""
 
@@ -152,14 +160,7 @@ def _declares_floor(name: str) -> bool:
 
 
 def distance_from_box(landmark: Landmark, xy: FloatArray) -> FloatArray:
-    """Distance in the plane to the box of a landmark.
-
-    Args:
-        xy: (..., 2) metres.
-
-    Returns:
-        (...) metres, 0 inside.
-    """
+    """Distance in the plane to the box of a landmark. `xy`: (..., 2) metres. Returns (...) metres, 0 inside."""
     low, high = np.array(landmark.low[:2]), np.array(landmark.high[:2])
     away: FloatArray = np.linalg.norm(np.maximum(np.maximum(low - xy, xy - high), 0), axis=-1)
     return away

@@ -12,13 +12,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.errors import ShapeError, WorldError
+from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray, wrap_angle
-from worldgauge.worlds.walking.floor import FloorPlan
+from worldgauge.worlds.walking.floor import FloorPlan, place_of
 from worldgauge.worlds.walking.primitives import RADIUS_M, STEP_M, TURN_DEG, Primitive, Stance, Steps, stands, walked
 
 # Finding the primitives that bring a walker near a goal, over any ground.
-
 
 _HEADINGS = round(360 / TURN_DEG)
 _EAGER = 1.6
@@ -42,11 +41,8 @@ def approach(
 
     A*, with estimates a little too high: it follows the way and looks aside only where it gets stuck.
 
-    Args:
-        left: About how many primitives are left from a stance; infinite where no way leads on.
-
-    Returns:
-        The primitives, empty when already there. None when steps do not come that near.
+    `left`: about how many primitives are left from a stance; infinite where no way leads on. Returns the primitives,
+    empty when already there. None when steps do not come that near.
     """
     if not np.isfinite(left(start)):
         return None
@@ -114,20 +110,15 @@ class Geodesic:
 
     def stands(self, xy: ArrayLike) -> bool:
         """Whether a walker can stand at `xy` (2,), metres."""
-        return self._cell(_point(xy)) is not None
+        return self._cell(place_of(xy)) is not None
 
     def field(self, goal_xy: ArrayLike) -> FloatArray:
         """Distances from all cells to one goal, by steps to the 8 neighbours.
 
-        Args:
-            goal_xy: (2,) metres.
-
-        Returns:
-            (X, Y) float64 metres between cell centres, read-only. Infinite where there is no path, and everywhere when
-            a walker
-            cannot stand at the goal. Up to 8 % more than `distance`.
+        `goal_xy`: (2,) metres. Returns (X, Y) float64 metres between cell centres, read-only. Infinite where there is
+        no path, and everywhere when a walker cannot stand at the goal. Up to 8 % more than `distance`.
         """
-        cell = self._cell(_point(goal_xy))
+        cell = self._cell(place_of(goal_xy))
         if cell is None:
             return np.full(self.navigable.shape, np.inf)
         if cell not in self._fields:
@@ -144,12 +135,7 @@ class Geodesic:
 
         Takes 0.05 ms for a recent goal, and about 7 ms for a new one.
 
-        Args:
-            a_xy: Start, (2,) metres.
-            b_xy: Goal, (2,) metres.
-
-        Returns:
-            Metres, infinite where there is no path.
+        `a_xy`: start, (2,) metres. `b_xy`: goal, (2,) metres. Returns metres, infinite where there is no path.
         """
         path = self.path(a_xy, b_xy)
         return math.inf if path is None else float(np.hypot(*np.diff(path, axis=0).T).sum())
@@ -157,16 +143,12 @@ class Geodesic:
     def path(self, a_xy: ArrayLike, b_xy: ArrayLike) -> FloatArray | None:
         """Find the shortest path between two places, with straight lines around corners.
 
-        Args:
-            a_xy: Start (2,), metres.
-            b_xy: End (2,), metres.
-
-        Returns:
-            (n, 2) metres, both places included; None if there is no path.
+        `a_xy`: start (2,), metres. `b_xy`: end (2,), metres. Returns (n, 2) metres, both places included; None if there
+        is no path.
         """
         from worldgauge.worlds.walking import _geodesic as kernel
 
-        a, b = _point(a_xy), _point(b_xy)
+        a, b = place_of(a_xy), place_of(b_xy)
         first, last = self._cell(a), self._cell(b)
         if first is None or last is None:
             return None
@@ -188,11 +170,7 @@ class Geodesic:
         return corners
 
     def random_point(self, rng: np.random.Generator) -> FloatArray:
-        """A random place, uniform over `main`.
-
-        Returns:
-            (2,) metres.
-        """
+        """A random place, uniform over `main`. Returns (2,) metres."""
         cells = self._main_cells
         cell = cells[int(rng.integers(len(cells)))]
         # Off the cell's border by a hair, so that rounding does not put it into the next.
@@ -203,13 +181,9 @@ class Geodesic:
     def nearest(self, xy: ArrayLike) -> FloatArray:
         """The place of `main` nearest to a point.
 
-        Args:
-            xy: (2,) metres.
-
-        Returns:
-            (2,) metres: the point itself, or the centre of a cell.
+        `xy`: (2,) metres. Returns (2,) metres: the point itself, or the centre of a cell.
         """
-        point = _point(xy)
+        point = place_of(xy)
         cell = self._cell(point)
         if cell is not None and self.main[cell]:
             return point
@@ -222,14 +196,10 @@ class Geodesic:
 
         They are tried out with `walked` and do arrive, with a few per cent more steps than the minimum.
 
-        Args:
-            goal_xy: (2,) metres.
-            radius_m: Required `distance` from the goal.
-
-        Returns:
-            The primitives, empty when already there. None when there is no path, or steps do not come that close.
+        `goal_xy`: (2,) metres. `radius_m`: required `distance` from the goal. Returns the primitives, empty when
+        already there. None when there is no path, or steps do not come that close.
         """
-        goal = _point(goal_xy)
+        goal = place_of(goal_xy)
         return approach(
             stance,
             arrived=lambda here: (
@@ -243,13 +213,9 @@ class Geodesic:
     def steps_left(self, stance: Stance, goal_xy: ArrayLike, radius_m: float) -> float:
         """Approximate number of primitives to come close to a goal: the length of the path, and the turns along it.
 
-        Args:
-            goal_xy: (2,) metres.
-
-        Returns:
-            The number, 0 when already there, infinite when there is no path.
+        `goal_xy`: (2,) metres. Returns the number, 0 when already there, infinite when there is no path.
         """
-        goal = _point(goal_xy)
+        goal = place_of(goal_xy)
         return 0.0 if self.distance(stance[:2], goal) <= radius_m else self._left(goal, stance, radius_m)
 
     def _bent(self, cell: tuple[int, int]) -> tuple[FloatArray, NDArray[np.int32]]:
@@ -290,10 +256,3 @@ class Geodesic:
         x, y = goal if bend == last else self.floor.points_of(bend)
         off = float(wrap_angle(math.atan2(y - stance.y, x - stance.x) - stance.yaw))
         return max(metres - radius_m, 0.0) / STEP_M + abs(off) / math.radians(TURN_DEG)
-
-
-def _point(xy: ArrayLike) -> FloatArray:
-    point = np.asarray(xy, np.float64)
-    if point.shape != (2,) or not np.isfinite(point).all():
-        raise ShapeError(f"a place on a floor needs two finite numbers, got {xy!r}")
-    return point

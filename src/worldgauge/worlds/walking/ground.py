@@ -21,13 +21,8 @@ SAMPLES = 500
 """Places that `places_near` tries."""
 
 
-class Places(NamedTuple):
-    """Places and how far they are.
-
-    Attributes:
-        at: (n, 3) metres.
-        metres: (n,) length of the way to each.
-    """
+class ReachablePlaces(NamedTuple):
+    """Places `at`, (n, 3) metres, and the length of the way to each."""
 
     at: FloatArray
     metres: FloatArray
@@ -63,12 +58,8 @@ class Ground(Protocol):
     def steps_to(self, stance: Stance, goal: ArrayLike, radius_m: float) -> Steps | None:
         """Primitives that bring a walker near a goal.
 
-        Args:
-            goal: (3,) metres.
-            radius_m: Required `distance` from the goal.
-
-        Returns:
-            The primitives, empty when already there; None when no steps come that near.
+        `goal`: (3,) metres. `radius_m`: required `distance` from the goal. Returns the primitives, empty when already
+        there; None when no steps come that near.
         """
         ...
 
@@ -78,12 +69,8 @@ class Ground(Protocol):
 
     def places_near(
         self, stance: Stance, centre: ArrayLike, radius_m: float, n: int, rng: np.random.Generator
-    ) -> Places:
-        """Places around a point that can be reached.
-
-        Args:
-            centre: (3,) metres.
-        """
+    ) -> ReachablePlaces:
+        """Places around a point that can be reached. `centre`: (3,) metres."""
         ...
 
 
@@ -92,21 +79,12 @@ class HasGround(Protocol):
     """A world whose ground is not a level floor."""
 
     def ground(self, sliding: bool | None = None) -> Ground:
-        """Its ground.
-
-        Args:
-            sliding: Whether walkers slide along walls; None for the world's own rule.
-        """
+        """Its ground. `sliding`: whether walkers slide along walls; None for the world's own rule."""
         ...
 
 
 class Level:
-    """A ground without storeys: that of a floor plan. The height of a walker stays what it is.
-
-    Attributes:
-        floor: The floor plan.
-        geodesic: Distances on it.
-    """
+    """A ground without storeys: that of a floor plan. The height of a walker stays what it is."""
 
     def __init__(self, floor: FloorPlan, radius_m: float = RADIUS_M) -> None:
         self.floor = floor
@@ -149,7 +127,7 @@ class Level:
 
     def places_near(
         self, stance: Stance, centre: ArrayLike, radius_m: float, n: int, rng: np.random.Generator
-    ) -> Places:
+    ) -> ReachablePlaces:
         """Centres of cells, see `Ground.places_near`; lengths are those of steps between cells."""
         cells = np.unique(self.floor.cells_of(in_disc(_plane(centre), radius_m, rng)), axis=0)
         cells = cells[((cells >= 0) & (cells < self.floor.free.shape)).all(1)]
@@ -158,14 +136,13 @@ class Level:
         reachable = np.flatnonzero(np.isfinite(away))
         reachable = np.sort(rng.permutation(reachable)[:n])
         at = self.floor.points_of(cells[reachable])
-        return Places(np.column_stack([at, np.full(len(at), stance.z)]), away[reachable])
+        return ReachablePlaces(np.column_stack([at, np.full(len(at), stance.z)]), away[reachable])
 
 
 def ground_of(world: Walkable, sliding: bool | None = None) -> Ground:
     """The ground of a world. The last one is kept, as episodes of one scene follow each other.
 
-    Args:
-        sliding: Whether walkers slide along walls, where the ground knows that; None for the world's own rule.
+    `sliding`: whether walkers slide along walls, where the ground knows that; None for the world's own rule.
     """
     return _ground_of(_Same(world), sliding)
 

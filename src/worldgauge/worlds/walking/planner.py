@@ -68,25 +68,13 @@ class Planner:
         self._low = _LOW[states] > 0
 
     def standable(self, x: int, y: int, z: int) -> bool:
-        """Tell whether a body can stand or swim with its feet in a cell.
-
-        Args:
-            x: Cell.
-            y: Cell.
-            z: Cell.
-        """
+        """Tell whether a body can stand or swim with its feet in a cell. `x`, `y`, `z`: cell."""
         return self.world.inside(x, y, z) and bool(self._index[x, y, z] >= 0)
 
     def feet(self, x: int, y: int, z: int) -> tuple[float, float, float]:
         """Position of the feet of a body in the middle of a standable cell.
 
-        Args:
-            x: Cell along x.
-            y: Cell along y.
-            z: Cell along z.
-
-        Returns:
-            (x, y, z) metres.
+        `x`: cell along x. `y`: cell along y. `z`: cell along z. Returns (x, y, z) metres.
         """
         if not self.standable(x, y, z):
             raise WorldError(f"nobody can stand in cell ({x}, {y}, {z}) of world '{self.world.kind}'")
@@ -112,13 +100,8 @@ class Planner:
         It is the cheapest one on level ground to an exact goal, and nearly so elsewhere; see the module on the
         estimate.
 
-        Args:
-            start: Cell (x, y, z).
-
-        Returns:
-            Positions of the feet, (N, 3) metres, without the start. N is 0 when the start satisfies the goal. None when
-            there
-            is no path.
+        `start`: cell (x, y, z). Returns positions of the feet, (N, 3) metres, without the start. N is 0 when the start
+        satisfies the goal. None when there is no path.
         """
         self.feet(*start)
         if goal.exact and not self.standable(goal.x, goal.y, goal.z or 0):
@@ -145,8 +128,7 @@ class Planner:
 def footing(world: VoxelWorld, x: int, y: int) -> int | None:
     """Find the surface cell of a column in which a body can stand.
 
-    Returns:
-        Its z; None on water, fences and the like.
+    Returns its z; None on water, fences and the like.
     """
     states = world.states[x : x + 1, y : y + 1]
     blocked, liquid = (SOLID | _AVOIDED)[states], LIQUID[states]
@@ -287,9 +269,8 @@ def _open_side(blocked, low, i, j, k, top):  # type: ignore[no-untyped-def]
 # The released rule of LoopNav (loopnav 1.3) draws whole offsets from a square, repeats those that are too near, and
 # then rejects places by three tests that the paper does not print. The printed rule, "continuous", draws from a
 # continuum, repeats those that are too near, and accepts any block that can be stood on, also a roof or one far from
-# the centre. `Ground` says where the ground of a place is and whether it is natural, which keeps goals off roofs and
-# out of ponds.
-
+# the centre. `GroundColumns` says where the ground of a place is and whether it is natural, which keeps goals off roofs
+# and out of ponds.
 
 Rule = Literal["released", "continuous"]
 
@@ -319,16 +300,13 @@ _AIRS = ("air", "cave_air", "void_air")
 
 
 @dataclass(frozen=True)
-class Ground:
+class GroundColumns:
     """The columns of a place, in the axes of a voxel world.
 
-    Attributes:
-        values: (X, Y, Z) whole numbers, the content of each cell.
-        open: bool for every value, whether it is above ground.
-        natural: bool for every value, whether it is natural ground.
-        flat: bool for every value, whether a body stands in the cell itself.
-        level: z at which the search for the ground starts: up to the first open cell, or down to the first that is not
-            open. None to search from above.
+    `values`: (X, Y, Z) whole numbers, the content of each cell. `open`, `natural`, `flat`: bool for every value,
+    whether it is above ground, is natural ground, and whether a body stands in the cell itself. `level`: z at which the
+    search for the ground starts: up to the first open cell, or down to the first that is not open. None to search from
+    above.
     """
 
     values: NDArray[Any]
@@ -368,17 +346,17 @@ class Ground:
         return surface if self.flat[self.values[x, y, surface]] else surface + 1
 
 
-def embedded_ground(world: VoxelWorld) -> Ground:
+def embedded_ground(world: VoxelWorld) -> GroundColumns:
     """Ground of an embedded world: the highest solid or liquid cell, so roofs and leaves hide what is below them."""
     natural = GROUND.copy()
     natural[_SNOW_LAYER] = True  # the game's own list counts lying snow as ground
-    return Ground(world.states, ~(SOLID | LIQUID), natural, _FLAT)
+    return GroundColumns(world.states, ~(SOLID | LIQUID), natural, _FLAT)
 
 
-def released_ground(cells: Cells) -> Ground:
+def released_ground(cells: Cells) -> GroundColumns:
     """Ground of one of the game's worlds by the released rule: its names, and up or down from y = RELEASED_LEVEL."""
     names = [split_state(text)[0] for text in cells.palette]
-    return Ground(
+    return GroundColumns(
         cells.index[:, :, ::-1].transpose(0, 2, 1),
         np.array([name in _AIRS for name in names]),
         np.array([name in RELEASED_NATURAL for name in names]),
@@ -394,7 +372,7 @@ def sample_place(
     rng: np.random.Generator,
     *,
     rule: Rule = "released",
-    ground: Ground | None = None,
+    ground: GroundColumns | None = None,
     max_from_centre: float = MAX_FROM_CENTRE,
     max_height_difference: float = MAX_HEIGHT_DIFFERENCE,
     max_rejections: int = MAX_REJECTIONS,
@@ -404,14 +382,9 @@ def sample_place(
     The released rule rejects places outside the world, too far from the centre, too different in height, or not on
     natural ground. The continuous rule rejects places outside the world and those where no body can stand.
 
-    Args:
-        around: The cell (x, y, z) to start from.
-        radius: Distance in cells.
-        max_from_centre: Largest distance from the centre of the settlement, in cells.
-        max_height_difference: Largest difference in height from `around`, in cells.
-
-    Returns:
-        The cell.
+    `around`: the cell (x, y, z) to start from. `radius`: distance in cells. `max_from_centre`: largest distance from
+    the centre of the settlement, in cells. `max_height_difference`: largest difference in height from `around`, in
+    cells.
     """
     ground = ground or embedded_ground(world)
     rejected: dict[str, int] = {}
@@ -441,13 +414,8 @@ def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "release
 
     About half of the draws count.
 
-    Args:
-        radius: Distance r in cells.
-        rule: "released" draws whole numbers floor(2 u r) - r for the game's x and z (ours: y = -z). "continuous" draws
-            uniformly in (-r, r), then rounds to the cell.
-
-    Returns:
-        Cells along x and y.
+    `radius`: distance r in cells. `rule`: "released" draws whole numbers floor(2 u r) - r for the game's x and z (ours:
+    y = -z). "continuous" draws uniformly in (-r, r), then rounds to the cell. Returns cells along x and y.
     """
     nearest = (NEAREST * radius) ** 2
     while True:
@@ -459,12 +427,8 @@ def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "release
             return round(dx), -round(dz)
 
 
-def start_place(world: VoxelWorld, ground: Ground | None = None) -> Cell:
-    """The cell on natural ground nearest to the centre of the settlement, where a walker starts.
-
-    Returns:
-        The cell.
-    """
+def start_place(world: VoxelWorld, ground: GroundColumns | None = None) -> Cell:
+    """The cell on natural ground nearest to the centre of the settlement, where a walker starts."""
     ground = ground or embedded_ground(world)
     cx, cy = world.centre
     for dx, dy in _nearest_first(MAX_FROM_CENTRE):
@@ -480,7 +444,7 @@ def _nearest_first(reach: int) -> list[tuple[int, int]]:
     return sorted(offsets, key=lambda offset: (offset[0] ** 2 + offset[1] ** 2, offset))
 
 
-def _released(ground: Ground, x: int, y: int, foot: int, max_difference: float) -> int | str:
+def _released(ground: GroundColumns, x: int, y: int, foot: int, max_difference: float) -> int | str:
     """z of the place, or why the released rule rejects it."""
     found = ground.standing_level(x, y)
     if abs(found - foot) > max_difference:

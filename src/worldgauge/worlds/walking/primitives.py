@@ -5,7 +5,7 @@ view after primitive k. Source: World-in-World, section 3 and the released wire 
 
 The following are for adapters that model authors write, and are not used elsewhere in the package: the wire format of
 the released models (`NavControl.wire_ids`, `from_wire_ids`, `micro_cond`), `trajectory`, and the sentences "free/v1"
-and, for manipulation, "manip/v1".
+and those of earlier versions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from worldgauge.core.actions import Actions, ActionSpace, Axis, Motion, camera_path
+from worldgauge.core.actions import Actions, ActionSpace, Axis, Motion, camera_path, describe
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, wrap_angle
 from worldgauge.worlds.walking.floor import FloorPlan
@@ -66,14 +66,10 @@ _TURNS = {Primitive.TURN_LEFT: 1, Primitive.TURN_RIGHT: -1}
 class NavControl:
     """What a navigation model is sent for a plan, as a clip.
 
-    Attributes:
-        turn_left_rad: Radians turned exactly before the clip.
-        leading: Number of steps of the plan that this turn stands for.
-        steps: Steps of the clip, padded.
-        wire_ids: (frames,), with a null in front.
-        valid_len: Number of frames that belong to the plan, with the first one.
-        frame_to_action: (frames,), the step of the plan that a frame follows, counted from 1 with the leading ones.
-            Frame 0 follows the last leading step, or none (0). -1 for padding.
+    `turn_left_rad`: radians turned exactly before the clip, for `leading` steps of the plan. `steps`: steps of the
+    clip, padded. `wire_ids`: (frames,), with a null in front. `valid_len`: number of frames that belong to the plan,
+    with the first one. `frame_to_action`: (frames,), the step of the plan that a frame follows, counted from 1 with the
+    leading ones. Frame 0 follows the last leading step, or none (0). -1 for padding.
     """
 
     turn_left_rad: float
@@ -121,8 +117,7 @@ def nav_control(
 def leading_turns(steps: Sequence[Primitive]) -> tuple[float, Steps]:
     """Split the turns in one direction at the start of a plan from the rest.
 
-    Returns:
-        Radians to the left, and the remaining steps.
+    Returns radians to the left, and the remaining steps.
     """
     count = 0
     while count < len(steps) and steps[count] in _TURNS and steps[count] is steps[0]:
@@ -150,10 +145,8 @@ def world_trajectory(
 ) -> FloatArray:
     """`trajectory` from a start in another frame.
 
-    Args:
-        start: x and y in metres, phi in degrees.
-        step_m: Length of a step in metres.
-        turn_deg: Size of a turn in degrees.
+    `start`: x and y in metres, phi in degrees. `step_m`: length of a step in metres. `turn_deg`: size of a turn in
+    degrees.
     """
     start = np.asarray(start, np.float64)
     turns = np.cumsum([0, *(_TURNS.get(step, 0) for step in steps)])
@@ -170,11 +163,7 @@ def world_trajectory(
 def poses_of(steps: Sequence[Primitive], start: ArrayLike) -> FloatArray:
     """Camera poses after each step, without walls and roll.
 
-    Args:
-        start: Camera-to-world pose, (4, 4).
-
-    Returns:
-        Camera-to-world poses, (n, 4, 4).
+    `start`: camera-to-world pose, (4, 4). Returns camera-to-world poses, (n, 4, 4).
     """
     return camera_path(as_actions(steps), start)
 
@@ -206,11 +195,7 @@ def from_wire_ids(ids: Iterable[int]) -> Steps:
 def micro_cond(ids: ArrayLike) -> NDArray[np.int64]:
     """Conditioning matrix of the post-trained SVD, as released.
 
-    Args:
-        ids: (T,). Slot 0 becomes null in any case.
-
-    Returns:
-        (T, T). Row i holds the ids of slots 0 to i, then zeros.
+    `ids`: (T,). Slot 0 becomes null in any case. Returns (T, T). Row i holds the ids of slots 0 to i, then zeros.
     """
     sent = np.array(ids, np.int64)
     if sent.ndim != 1 or not len(sent):
@@ -246,7 +231,8 @@ def render_text(name: str, *, steps: Sequence[Primitive] = (), words: str = "") 
     """The sentence for a model that is controlled by text. A renderer's wording never changes.
 
     Args:
-        name: Renderer. "nav/v1" gives the primitives `steps`, one per frame. "manip/v1" gives a plan in `words` that a
+        name: Renderer. "nav/v2" gives the walk of `steps` in words. "manip/v2" makes a sentence of a plan in `words`.
+            "nav/v1" gives the primitives `steps`, one per frame. "manip/v1" gives a plan in `words` that a
             robot arm carries out. "free/v1" gives `words` unchanged.
         steps: The primitives.
         words: The words.
@@ -280,12 +266,24 @@ def _free_v1(steps: Steps, words: str) -> str:
     return words
 
 
-RENDERERS: Mapping[str, Callable[[Steps, str], str]] = {"nav/v1": _nav_v1, "manip/v1": _manip_v1, "free/v1": _free_v1}
+def _nav_v2(steps: Steps, words: str) -> str:
+    return describe(as_actions(steps)) or "Stand still."
+
+
+def _manip_v2(steps: Steps, words: str) -> str:
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+RENDERERS: Mapping[str, Callable[[Steps, str], str]] = {
+    "nav/v1": _nav_v1,
+    "nav/v2": _nav_v2,
+    "manip/v1": _manip_v1,
+    "manip/v2": _manip_v2,
+    "free/v1": _free_v1,
+}
 """Steps and words to a sentence, by name and version."""
 
-
 # A walker that moves by primitives on a floor. A step ends before it would touch something.
-
 
 RADIUS_M = 0.1
 """Of the walker (specification, section 4)."""
@@ -296,13 +294,9 @@ _ROUNDING_M = 1e-6
 
 
 class Stance(NamedTuple):
-    """Position and heading of a walker.
+    """Position in metres and heading in radians of a walker.
 
-    Attributes:
-        x: Metres in the plane of the world.
-        y: Metres in the plane of the world.
-        yaw: Radians.
-        z: Metres, height of the floor under the walker. On level floors 0, from where the height of the eye counts.
+    `z`: height of the floor under the walker. On level floors 0, from where the height of the eye counts.
     """
 
     x: float
@@ -321,14 +315,7 @@ class Stance(NamedTuple):
         return [self.x, self.y, self.yaw, *([self.z] if self.z else [])]
 
     def eye(self, height_m: float = EYE_HEIGHT_M, pitch: float = 0.0) -> FloatArray:
-        """Camera-to-world pose of the eye.
-
-        Args:
-            pitch: Radians, up positive.
-
-        Returns:
-            (4, 4).
-        """
+        """Camera-to-world pose of the eye. `pitch`: radians, up positive. Returns (4, 4)."""
         return pose_from_yaw_pitch([self.x, self.y, self.z + height_m], self.yaw, pitch)
 
     def turned(self, left: float) -> Stance:
@@ -339,12 +326,8 @@ class Stance(NamedTuple):
 def stands(clearance_m: ArrayLike, radius_m: ArrayLike = RADIUS_M) -> NDArray[np.bool_]:
     """Tell where a walker has room to stand.
 
-    Args:
-        clearance_m: Clearance of the floor in metres, any shape.
-        radius_m: Radius of the walker in metres, a shape that broadcasts.
-
-    Returns:
-        Booleans of that shape.
+    `clearance_m`: clearance of the floor in metres, any shape. `radius_m`: radius of the walker in metres, a shape that
+    broadcasts. Returns booleans of that shape.
     """
     return np.asarray(np.asarray(clearance_m) >= np.asarray(radius_m) - _ROUNDING_M)
 

@@ -24,11 +24,8 @@ _EYE_ABOVE_FEET = np.array([0.0, 0.0, EYE_HEIGHT_M])
 class WalkGoal:
     """Goal of a walk: a cell to stand in (exact), or any cell near column (x, y).
 
-    Attributes:
-        x: Cell along x.
-        y: Cell along y.
-        z: Cell along z. None for a near goal.
-        range_sq: Squared distance in the plane, in cells, within which a near goal is reached. None for an exact goal.
+    `z`: None for a near goal. `range_sq`: squared distance in the plane, in cells, within which a near goal is reached;
+    None for an exact goal.
     """
 
     x: int

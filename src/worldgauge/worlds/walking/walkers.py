@@ -17,7 +17,7 @@ from worldgauge.core.actions import WALK_STEP_M
 from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.worlds.minecraft.bridge import BridgeError
-from worldgauge.worlds.minecraft.offline import COLUMNS, Goal, Offline
+from worldgauge.worlds.minecraft.offline import COLUMNS, BotGoal, Offline
 from worldgauge.worlds.voxel.player import Action, PlayerState, pack, reached, tick, would_reach
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking.clearance import RADIUS_M, find_way, straightened
@@ -29,7 +29,6 @@ from worldgauge.worlds.walking.walk import WalkGoal
 # Keys and view turns that move a body along a planned path, one action at a time, as LoopNav records them.
 #
 # No key is held while the view turns, and jump is only used with forward. The view does not turn in the air.
-
 
 TURN_LIMIT = 0.1
 """Radians of one tick (paper)."""
@@ -47,13 +46,7 @@ _LATER_JUMPS = 8
 
 
 class Control(NamedTuple):
-    """The decision of one tick.
-
-    Attributes:
-        camera: Turns in radians that are visible at once.
-        forward: Key that acts in the next tick.
-        jump: Key that acts in the next tick.
-    """
+    """The decision of one tick: turns in radians that are visible at once, and keys that act in the next tick."""
 
     camera: tuple[float, float] = (0.0, 0.0)
     forward: bool = False
@@ -66,12 +59,8 @@ IDLE = Control()
 def turn_towards(yaw: float, heading: float) -> float:
     """The turn of one tick towards a heading.
 
-    Args:
-        yaw: Present heading, radians.
-        heading: Wanted heading, radians.
-
-    Returns:
-        Radians by the shorter direction, quantised and limited. 0 when the heading is reached.
+    `yaw`: present heading, radians. `heading`: wanted heading, radians. Returns radians by the shorter direction,
+    quantised and limited. 0 when the heading is reached.
     """
     error = math.remainder(heading - yaw, math.tau)
     quantised = round(error / TURN_QUANTUM) * TURN_QUANTUM
@@ -100,11 +89,7 @@ class Follower:
     def control(self, body: FloatArray) -> Control | None:
         """The next action.
 
-        Args:
-            body: (10,), as from `player.pack`.
-
-        Returns:
-            The action, or None when the last node is reached.
+        `body`: (10,), as from `player.pack`. Returns the action, or None when the last node is reached.
         """
         self._ticks_on_node += 1
         while self._next < len(self._path) and reached(body, self._path[self._next], NODE_REACH_M):
@@ -153,10 +138,7 @@ MAX_TICKS = 2500
 class Stride(NamedTuple):
     """State of a body after one tick.
 
-    Attributes:
-        position: Feet, (x, y, z) metres.
-        yaw: Heading in radians, not wrapped.
-        control: The decision of this tick.
+    `position`: feet, (x, y, z) metres. `yaw`: heading in radians, not wrapped. `control`: the decision of this tick.
     """
 
     position: tuple[float, float, float]
@@ -172,30 +154,17 @@ class Walker(Protocol):
     """A body that rests between calls, in the frame of a voxel world."""
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Put the body into the middle of a cell.
-
-        Args:
-            cell: The cell (x, y, z).
-            yaw: Heading in radians.
-        """
+        """Put the body into the middle of a cell. `cell`: the cell (x, y, z). `yaw`: heading in radians."""
         ...
 
     def walk(self, goal: WalkGoal) -> Iterator[Stride]:
-        """Walk to a goal, tick by tick. At the end no key is held.
-
-        Yields:
-            The body after each tick.
-        """
+        """Walk to a goal, tick by tick. At the end no key is held. Yields the body after each tick."""
         ...
 
     def turn(self, angle: float) -> Stride:
         """One tick without keys, at the end of which the view turns.
 
-        Args:
-            angle: Radians to the left.
-
-        Returns:
-            The body after the tick.
+        `angle`: radians to the left. Returns the body after the tick.
         """
         ...
 
@@ -211,12 +180,7 @@ class EmbeddedWalker:
         self._stuck = 0
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Put the feet on the floor of a cell.
-
-        Args:
-            cell: The cell.
-            yaw: Heading, radians.
-        """
+        """Put the feet on the floor of a cell. `yaw`: heading, radians."""
         self._body = pack(PlayerState.standing(self._planner.feet(*cell), yaw=yaw))
         self._control = IDLE
         self._stuck = 0
@@ -267,16 +231,14 @@ class GameWalker:
     def stand(self, cell: Cell, yaw: float) -> None:
         """Put the body half a block above the floor of a cell, since the ground may reach into it; the body then falls.
 
-        Args:
-            cell: The cell.
-            yaw: Heading, radians.
+        `yaw`: heading, radians.
         """
         x, y, z = cell
         self._game.teleport((x + 0.5, y + 0.5, z + 0.5), yaw)
 
     def walk(self, goal: WalkGoal) -> Iterator[Stride]:
         """See `Walker.walk`. The whole leg is walked before its first tick is given."""
-        goals = [Goal(goal.x, goal.y, goal.z, goal.range_sq)]
+        goals = [BotGoal(goal.x, goal.y, goal.z, goal.range_sq)]
         with _undisturbed():
             walked = self._game.walk(goals, turn=TURN_LIMIT, most_ticks=MAX_TICKS)
         for state, (forward, jump, turn) in zip(walked.states, walked.rows[:, _DECIDED].tolist(), strict=True):
@@ -305,12 +267,10 @@ def _undisturbed() -> Iterator[None]:
 _DECIDED = [COLUMNS.index(name) for name in ("forward", "jump", "turn")]
 _REASONS = {"no-path": "no path", "stuck": "stuck", "walking": "too long"}
 
-
 # A walker on any floor plan: LoopNav's keys at its speed, on paths with room on both sides.
 #
 # Places are cells of one metre, as in a voxel world. The walker stands in a cell at the free place nearest to its
 # centre.
-
 
 REACH_M = WALK_STEP_M / 2 + 0.02
 """A corner nearer than this is reached: all steps are of one length, so one may end half a step past it."""
@@ -339,19 +299,20 @@ class FloorWalker:
         return None if point is None else (x, y, self._level(point))
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Put the walker into a cell; see `Walker.stand`.
-
-        Args:
-            cell: The cell.
-            yaw: Heading, radians.
-        """
+        """Put the walker into a cell; see `Walker.stand`. `yaw`: heading, radians."""
         if cell[:2] not in self._points:
             raise WorldError(f"no room to stand in cell ({cell[0]}, {cell[1]})")
         self._xy, self._yaw, self._control = self._points[cell[:2]].copy(), yaw, IDLE
 
     def walk(self, goal: WalkGoal) -> Iterator[Stride]:
         """See `Walker.walk`."""
-        corners = self._way(goal)
+        # Remaining corners, the next one first.
+        end = self._points.get((goal.x, goal.y))
+        start = self._geodesic.nearest(self._xy)
+        way = None if end is None else find_way(self._floor, start, end, radius_m=self._radius_m)
+        if way is None:
+            raise WalkFailedError("no path")
+        corners = list(straightened(self._floor, way)[1:])
         for _ in range(MAX_TICKS):
             self._move()
             control = None if self._is_near(goal) else self._towards(corners)
@@ -364,15 +325,6 @@ class FloorWalker:
         """See `Walker.turn`."""
         self._move()
         return self._turned(Control((angle, 0.0)))
-
-    def _way(self, goal: WalkGoal) -> list[FloatArray]:
-        """Remaining corners, the next one first."""
-        end = self._points.get((goal.x, goal.y))
-        start = self._geodesic.nearest(self._xy)
-        way = None if end is None else find_way(self._floor, start, end, radius_m=self._radius_m)
-        if way is None:
-            raise WalkFailedError("no path")
-        return list(straightened(self._floor, way)[1:])
 
     def _is_near(self, goal: WalkGoal) -> bool:
         x, y = (math.floor(v) for v in self._xy)

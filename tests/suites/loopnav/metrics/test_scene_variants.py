@@ -1,3 +1,5 @@
+"""Variants of SGCS: by category, above chance, against drift, by coverage; relations and shapes of objects."""
+
 import math
 
 import numpy as np
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.metrics import metrics
-from worldgauge.perception.instances import Instances
+from worldgauge.perception.instances import CATEGORIES, Instances, instances_from_labels
 from worldgauge.suites.loopnav.metrics.scene_variants import (
     chance_corrected,
     chance_level,
@@ -17,9 +19,15 @@ from worldgauge.suites.loopnav.metrics.scene_variants import (
     informative_sgcs,
     loop_closure,
     macro_sgcs,
+    match_by_look,
+    match_by_place,
+    mean_colours,
     object_sgcs,
+    relation_score,
     seen_sgcs,
     sgcs_by_coverage,
+    shape_iou,
+    shape_score,
     unseen_sgcs,
 )
 from worldgauge.suites.loopnav.metrics.sgcs import frame_sgcs, sgcs
@@ -46,13 +54,11 @@ scenes = st.dictionaries(st.sampled_from(("sky", "tree", "path", "building")), t
 
 @pytest.mark.parametrize("case", cases("loopnav_", "frame_cases"))
 def test_vector_loopnav_unweighted_frame_score(case):
-    sides = [
-        {
-            name: Instances.of((i["cx"], i["cy"], i["area"]) for i in both[side])
-            for name, both in case["categories"].items()
-        }
+    rows = {
+        side: {name: [(i["cx"], i["cy"], i["area"]) for i in both[side]] for name, both in case["categories"].items()}
         for side in "ab"
-    ]
+    }
+    sides = (scene(**rows[side]) for side in "ab")
     frame = frame_sgcs(*sides, height=case["height"], width=case["width"], tau=case["tau"])
     expected = case["expected"]["frame_score_unweighted"]
     assert macro_sgcs(frame) == (None if expected is None else pytest.approx(expected, abs=1e-9))
@@ -88,8 +94,7 @@ def test_information_is_read_from_the_truth():
 def test_informative_mean_leaves_out_empty_meadows():
     meadow, village = frame_sgcs(MEADOW, MEADOW, **SIZE), frame_sgcs(RUIN, VILLAGE, **SIZE)
     assert informative_sgcs([meadow, village, meadow]) == pytest.approx(village.value)
-    assert informative_sgcs([meadow]) is None
-    assert informative_sgcs([]) is None
+    assert (informative_sgcs([meadow]), informative_sgcs([])) == (None, None)
 
 
 def test_freeze_scores_chance_and_truth_scores_one():
@@ -106,10 +111,8 @@ def test_freeze_scores_chance_and_truth_scores_one():
 def test_chance_level_by_hand_and_undefined():
     there, away = scene(tree=[(100, 100, 10)]), scene(tree=[(500, 100, 10)])
     assert chance_level([there, there, there], [there, away, there], **SIZE) == pytest.approx(4 / 6)
-    assert chance_level([there], [there], **SIZE) is None
-    assert chance_level([{}, {}], [{}, {}], **SIZE) is None
-    assert chance_corrected(0.5, 1.0) is None
-    assert chance_corrected(None, 0.2) is None
+    assert (chance_level([there], [there], **SIZE), chance_level([{}, {}], [{}, {}], **SIZE)) == (None, None)
+    assert (chance_corrected(0.5, 1.0), chance_corrected(None, 0.2)) == (None, None)
     assert chance_corrected(0.2, 0.6) == pytest.approx(-1.0)
     with pytest.raises(ShapeError):
         chance_level([there], [], **SIZE)
@@ -162,6 +165,110 @@ def test_variants_are_listed_with_their_bounds():
 
 def test_seen_and_unseen_frames_apart():
     values, coverage = [1.0, 0.5, None, 0.25, 0.75], [1.0, 0.5, 0.9, None, 0.1]
-    assert seen_sgcs(values, coverage) == (0.75, 2, 1)
-    assert unseen_sgcs(values, coverage) == (0.75, 1, 0)
+    assert (seen_sgcs(values, coverage), unseen_sgcs(values, coverage)) == ((0.75, 2, 1), (0.75, 1, 0))
     assert unseen_sgcs([1.0], [0.9]) == (None, 0, 0)
+
+
+SMALL = {"height": 100, "width": 160}
+
+
+def relation_by_place(a, b):
+    return relation_score(a, b, match_by_place(a, b, **SMALL), **SMALL)
+
+
+def street(colours):
+    """Three houses in a row, painted; as image and label images."""
+    rgb = np.zeros((100, 160, 3), np.uint8)
+    category, instance = np.zeros((2, 100, 160), np.uint16)
+    for number, colour in enumerate(colours, start=1):
+        box = np.s_[40:70, 50 * number - 40 : 50 * number - 15]
+        rgb[box], category[box], instance[box] = colour, 1, number
+    return rgb, category, instance
+
+
+def test_a_swap_of_two_houses_shows_only_when_matched_by_look():
+    red, blue, white = (200, 20, 20), (20, 20, 200), (240, 240, 240)
+    before, after = street([red, blue, white]), street([white, blue, red])
+    a, b = (instances_from_labels(*labels) for _, *labels in (before, after))
+    assert frame_sgcs(a, b, **SMALL).value == 1.0
+    assert relation_by_place(a, b) == 1.0
+    looks = [mean_colours(*view, CATEGORIES) for view in (before, after)]
+    pairs = match_by_look(*looks)
+    assert pairs["building"].tolist() == [2, 1, 0]
+    # All three left-of relations turn round; above and near hold (red and white are far apart both times).
+    assert relation_score(a, b, pairs, **SMALL) == pytest.approx(2 / 3)
+    assert relation_score(a, a, match_by_look(looks[0], looks[0]), **SMALL) == 1.0
+
+
+def test_relation_score_by_hand():
+    a = scene(tree=[(20, 50, 9), (140, 50, 9)], building=[(80, 20, 9)], sky=[(80, 5, 999)])
+    b = scene(tree=[(20, 50, 9)], building=[(80, 20, 9)], sky=[(80, 5, 999)])
+    # One of three edges of A is the one edge of B: 2 * 1 / (3 + 1).
+    for one, other in ((a, b), (b, a)):
+        assert relation_by_place(one, other) == pytest.approx(0.5)
+    # A tree that slides from left to level: half of one relation of three is gone, and near begins to hold.
+    moved = scene(tree=[(79, 50, 9)], building=[(80, 20, 9)])
+    pairs = {"tree": np.array([0]), "building": np.array([0])}
+    assert relation_score(moved, b, pairs, **SMALL) == pytest.approx((0.5 + 1 + 0) / 3)
+
+
+def test_relation_score_without_objects_or_edges():
+    meadow, lone = scene(sky=[(80, 5, 999)], grass=[(80, 90, 999)]), scene(tree=[(20, 50, 9)])
+    assert relation_by_place(meadow, meadow) is None
+    assert relation_by_place(lone, lone) is None
+    pair = scene(tree=[(20, 50, 9), (120, 50, 9)])
+    assert relation_score(meadow, pair, {}, **SMALL) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_relation_score_is_bounded_and_order_free(seed):
+    rng = np.random.default_rng(seed)
+    a, b = (
+        scene(**{name: rng.uniform((0, 0, 1), (160, 100, 50), (4, 3)) for name in ("tree", "building")}) for _ in "ab"
+    )
+    value = relation_by_place(a, b)
+    flipped = {name: Instances.of(group.rows()[::-1]) for name, group in a.items()}
+    assert 0 <= value <= 1
+    assert relation_by_place(flipped, b) == pytest.approx(value)
+
+
+def test_mean_colours_follow_the_scene():
+    rng = np.random.default_rng(0)
+    rgb = rng.integers(0, 256, (30, 40, 3), dtype=np.uint8)
+    category = rng.integers(0, 3, (30, 40)).astype(np.uint16)
+    instance = rng.integers(0, 4, (30, 40)).astype(np.uint16)
+    found = mean_colours(rgb, category, instance, ("tree", "path"), min_area=2)
+    kept = instances_from_labels(category, instance, ("tree", "path"), min_area=2)
+    for index, name in enumerate(("tree", "path"), start=1):
+        expected = [rgb[(category == index) & (instance == k)].mean(0) for k in range(4)]
+        assert (found[name], len(found[name])) == (pytest.approx(np.array(expected)), len(kept[name]))
+
+
+def disc(cx, cy, radius, shape=(60, 80)):
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    return (x - cx) ** 2 + (y - cy) ** 2 <= radius**2
+
+
+def test_shape_iou_ignores_the_offset_and_sees_the_shape():
+    assert shape_iou(disc(20, 20, 9), disc(55, 40, 9)) == 1.0
+    square = np.zeros((60, 80), bool)
+    square[10:28, 10:28] = True
+    expected = shape_iou(square, disc(50, 30, 9))
+    assert 0.6 < expected < 0.85
+    # Nested concentric discs: the ratio of areas.
+    assert shape_iou(disc(20, 20, 5), disc(55, 40, 10)) == pytest.approx(disc(20, 20, 5).sum() / disc(55, 40, 10).sum())
+    # Cut off by the border after the shift.
+    assert shape_iou(disc(40, 30, 9), disc(0, 30, 9)) < 0.7
+    with pytest.raises(ShapeError, match="not empty"):
+        shape_iou(square, np.zeros((60, 80), bool))
+
+
+def test_shape_score_weighs_by_area():
+    big, small, other = disc(20, 20, 12), disc(60, 40, 4), disc(61, 40, 8)
+    masks_a, masks_b = {"tree": [big, small]}, {"tree": [big, other]}
+    pairs = {"tree": np.array([0, 1])}
+    areas = [big.sum(), (small.sum() + other.sum()) / 2]
+    expected = (areas[0] + areas[1] * small.sum() / other.sum()) / sum(areas)
+    assert shape_score(masks_a, masks_b, pairs) == pytest.approx(expected)
+    assert shape_score(masks_a, masks_b, {"tree": np.array([-1, -1])}) is None
+    assert math.isclose(shape_score(masks_a, masks_a, pairs), 1.0)

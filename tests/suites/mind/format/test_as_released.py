@@ -5,29 +5,28 @@ Nothing here is written by our writer. The walk: two metres ahead along the engi
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
 from worldgauge.core.geometry import yaw_pitch_from_pose
-from worldgauge.suites.mind import format as mind
+from worldgauge.perception.colmap import read_images_txt
+from worldgauge.suites.mind.format.read import discover, load
 from worldgauge.suites.mind.suite import Mind
 
 FRAMES, MARK, SIZE = 150, 50, (96, 54)
 ARM_CM, PIVOT_CM = 250.0, 120.0
 
 
-def engine_rows(perspective: str) -> list[dict[str, Any]]:
+def engine_rows(perspective):
     """Rows as seen in the data: whole degrees, centimetres, keys in an order of their own, ints where whole."""
     rows = []
     for t in range(FRAMES):
         x, yaw = 100.0 + 200 / 24 * min(t, 24), max(0, t - 24)
         keys = {"ws": int(0 < t <= 24), "ad": 0, "ud": 0, "lr": 2 * int(24 < t <= 24 + 30)}
         yaw = min(yaw, 30)
-        row: dict[str, Any] = {"lr": keys["lr"], "ud": 0, "ad": 0, "ws": keys["ws"], "time": t}
+        row = {"lr": keys["lr"], "ud": 0, "ad": 0, "ws": keys["ws"], "time": t}
         row["actor_pos"] = {"x": x, "y": -20, "z": 90.15}
         row["actor_rpy"] = {"x": 0, "y": 0, "z": yaw - (90 if perspective == "3rd" else 0)}
         if perspective == "3rd":
@@ -38,7 +37,7 @@ def engine_rows(perspective: str) -> list[dict[str, Any]]:
     return rows
 
 
-def vipe_list(centres: np.ndarray, yaw_right_deg: np.ndarray) -> str:
+def vipe_list(centres, yaw_right_deg):
     """COLMAP's images.txt: world to camera, OpenCV's axes, one line of points after each pose, which is empty."""
     text = "# Image list with two lines of data per image:\n#   IMAGE_ID, QW, QX, QY, QZ, TX, TY, TZ, CAMERA_ID, NAME\n"
     for i, (centre, degrees) in enumerate(zip(centres, yaw_right_deg, strict=True)):
@@ -53,7 +52,7 @@ def vipe_list(centres: np.ndarray, yaw_right_deg: np.ndarray) -> str:
     return text
 
 
-def publish(root: Path, perspective: str) -> Path:
+def publish(root, perspective):
     data = root / "MIND-Data"
     folder = data / f"{perspective}_data/test/mem_test/data-{25 if perspective == '1st' else 150}"
     folder.mkdir(parents=True)
@@ -71,11 +70,11 @@ def publish(root: Path, perspective: str) -> Path:
 
 
 @pytest.mark.parametrize("perspective", ["1st", "3rd"])
-def test_a_clip_is_read_whole(tmp_path: Path, perspective: str) -> None:
+def test_a_clip_is_read_whole(tmp_path, perspective):
     data = publish(tmp_path, perspective)
-    (clip,) = mind.discover(data)
+    (clip,) = discover(data)
     assert (clip.fault, clip.mark_time, clip.frames, clip.total_time) == (None, MARK, FRAMES, FRAMES)
-    episode = mind.load(clip)
+    episode = load(clip)
     assert (len(episode), episode.clip.fps) == (FRAMES, 24)
     yaw, pitch = np.degrees(yaw_pitch_from_pose(episode.poses))
     np.testing.assert_allclose(
@@ -88,11 +87,11 @@ def test_a_clip_is_read_whole(tmp_path: Path, perspective: str) -> None:
     assert episode.actions.column("look_right")[24:54].all()
 
 
-def test_the_list_of_images_turns_as_the_keys_say(tmp_path: Path) -> None:
+def test_the_list_of_images_turns_as_the_keys_say(tmp_path):
     data = publish(tmp_path, "1st")
-    (clip,) = mind.discover(data)
+    (clip,) = discover(data)
     for reader in ("ours", "released"):
-        names, poses = mind.read_images_txt(clip.folder / "images.txt", reader=reader)  # type: ignore[arg-type]
+        names, poses = read_images_txt(clip.folder / "images.txt", reader=reader)
         assert (len(names), names[0]) == (97, "images/frame_000000.jpg")
         np.testing.assert_allclose(
             poses[:, :3, 3], np.stack([np.zeros(97), np.zeros(97), np.arange(97) / 100], 1), atol=1e-9

@@ -1,3 +1,5 @@
+""""""
+
 import math
 
 import numpy as np
@@ -10,10 +12,11 @@ from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.video import Clip
 from worldgauge.metrics import metrics
-from worldgauge.metrics.frame_pairs import mean_error, pair_error, prepared
+from worldgauge.metrics.frame_pairs import mean_error, mse_720p, pair_error, prepared
 from worldgauge.perception.score_device import Means
 from worldgauge.suites.mind.metrics import scene_consistency
 from worldgauge.suites.mind.metrics.scene_consistency import (
+    MOTION_SHARE,
     aligned_pairs,
     moves,
     out_leg_motion,
@@ -58,9 +61,7 @@ def test_vector_gsc(case):
 
 
 def test_pairs_by_hand():
-    assert released_pairs(4) == [(0, 3), (1, 2)]
-    assert aligned_pairs(4) == [(0, 4), (1, 3)]
-    assert turn_frame(4) == 1
+    assert (released_pairs(4), aligned_pairs(4), turn_frame(4)) == ([(0, 3), (1, 2)], [(0, 4), (1, 3)], 1)
     assert turn_frame(48) == 23
     for n in (0, 1, 47):
         for function in (released_pairs, aligned_pairs, turn_frame):
@@ -161,3 +162,35 @@ def test_an_odd_or_empty_video_is_refused():
             scene_errors(Clip.from_array(frames[:n], 24), frames[0])
         with pytest.raises(ShapeError, match="even"):
             scene_distances(Clip.from_array(frames[:n], 24), squared, frames[0])
+
+
+def test_by_hand():
+    start, turn = np.full((9, 16, 3), 51, np.uint8), np.full((18, 32, 3), 153, np.uint8)
+    assert out_leg_motion(start, turn) == pytest.approx(0.16)
+    assert moves(0.0201, real_median=0.2)
+    assert not moves(0.0199, real_median=0.2)
+
+
+def test_equals_the_error_of_the_pair():
+    start, turn = np.random.default_rng(0).integers(0, 256, (2, 45, 80, 3), dtype=np.uint8)
+    assert out_leg_motion(start, turn) == pytest.approx(mse_720p(start, turn), rel=1e-6)
+
+
+def test_direction_and_place_do_not_matter():
+    start, turn = np.random.default_rng(1).integers(0, 256, (2, 18, 32, 3), dtype=np.uint8)
+    motion = out_leg_motion(start, turn)
+    assert out_leg_motion(turn, start) == motion
+    assert out_leg_motion(start[:, ::-1], turn[:, ::-1]) == pytest.approx(motion)
+    assert moves(motion, 1.0) == moves(motion / 4, 0.25), "only the ratio counts"
+
+
+def test_degenerate():
+    still = np.random.default_rng(2).integers(0, 256, (9, 16, 3), dtype=np.uint8)
+    assert out_leg_motion(still, still) == 0
+    assert not moves(0.0, real_median=0.01)
+    assert moves(MOTION_SHARE, real_median=1.0), "the bound itself moves"
+    for motion, median in ((-1.0, 1.0), (math.nan, 1.0), (math.inf, 1.0), (0.1, 0.0), (0.1, math.nan)):
+        with pytest.raises(ShapeError, match="median"):
+            moves(motion, median)
+    with pytest.raises(ShapeError):
+        out_leg_motion(still, still[..., 0])

@@ -1,16 +1,13 @@
 """Put a ring on a peg: instructions, the expert from anywhere, what counts as solved, how exact it must be."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 
 from support.tabletop import by_expert, far, table, waited
-from worldgauge.core.errors import UsageError
 from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.contract import TABLE_M
-from worldgauge.worlds.tabletop.shapes import COLOURS
 from worldgauge.worlds.tabletop.simulation import Simulation
 from worldgauge.worlds.tabletop.tasks import insert_ring as r
 
@@ -27,31 +24,12 @@ def lay(simulation: Simulation, at: np.ndarray, up_m: float = 0.0, yaw_rad: floa
     simulation.put("ring", np.array([at[0], at[1], TABLE_M + r.RING_HALF_M + up_m]), yaw_rad)
 
 
-@pytest.mark.parametrize("variation", range(20))
-def test_every_colour_is_named_once_and_the_pegs_can_be_told_apart(variation: int) -> None:
-    colour = list(COLOURS)[variation]
-    task = Tabletop("insert_ring", variation, seed=variation).task
-    ring, *pegs = task.things
-    assert ring.name == "ring"
-    assert [peg.colour for peg in pegs].count(colour) == 1
-    for words in (task.instruction, *task.wordings):
-        assert f"the {colour} peg" in words
-    assert all(math.dist(COLOURS[a.colour], COLOURS[b.colour]) >= 0.4 for a, b in itertools.combinations(pegs, 2))
-    # The seed moves the pegs and shuffles their numbers; the colours are the variation's.
-    others = [Tabletop("insert_ring", variation, seed=seed).task.things for seed in range(6)]
-    assert {frozenset(thing.colour for thing in things[1:]) for things in others} == {
-        frozenset(peg.colour for peg in pegs)
-    }
-    assert len({tuple(thing.colour for thing in things) for things in others}) > 1
-
-
-@pytest.mark.parametrize("seed", [0, 3, 7])
-def test_at_the_start_nothing_is_done_and_there_is_room_for_fingers(seed: int) -> None:
-    simulation = table("insert_ring", seed, seed)
-    assert simulation.progress == 0
-    places = [simulation.place(thing.body) for thing in simulation.task.things]
-    assert min(far(a, b) for a, b in itertools.combinations(places, 2)) > 0.13
-    assert places[0][2] == pytest.approx(TABLE_M + r.RING_HALF_M, abs=1e-3)
+@pytest.mark.parametrize("variation", [0, 8, 19])
+def test_the_seed_shuffles_the_numbers_of_the_pegs_and_keeps_their_colours(variation: int) -> None:
+    tables = [[thing.colour for thing in Tabletop("insert_ring", variation, seed).task.things] for seed in range(6)]
+    assert {ring for ring, *_ in tables} == {"grey"}
+    assert len({frozenset(pegs) for _, *pegs in tables}) == 1
+    assert len({tuple(pegs) for _, *pegs in tables}) > 1
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -73,14 +51,6 @@ def test_the_expert_solves_it_stage_by_stage(seed: int) -> None:
     assert release == 1
     waited(simulation)
     assert simulation.solved
-
-
-@pytest.mark.parametrize("done", range(1, 7))
-def test_what_is_left_gets_shorter_pose_by_pose(done: int) -> None:
-    simulation = table("insert_ring", 5, 2)
-    for _ in range(done):
-        simulation.move(simulation.task.plan(simulation)[0])
-    assert len(simulation.task.plan(simulation)) == 7 - done
 
 
 def test_the_expert_takes_the_ring_off_the_wrong_peg() -> None:
@@ -126,26 +96,3 @@ def test_what_counts_as_on_the_peg() -> None:
     assert simulation.progress == 0
     lay(simulation, peg + np.array([0.02, 0, 0]))
     assert simulation.progress == 0
-
-
-@pytest.mark.parametrize("variation", [0, 8, 19])
-def test_finished_stays_solved(variation: int) -> None:
-    simulation = table("insert_ring", variation, 2)
-    simulation.task.finish(simulation)
-    assert simulation.progress == 1
-    waited(simulation)
-    assert simulation.progress == 1
-
-
-def test_the_same_seed_is_the_same_to_the_last_bit() -> None:
-    one, two, other = (table("insert_ring", 7, seed) for seed in (5, 5, 6))
-    assert one.world.facts == two.world.facts != other.world.facts
-    by_expert(one)
-    by_expert(two)
-    assert one.state() == two.state()
-
-
-@pytest.mark.parametrize("variation", [-1, 20])
-def test_variations_that_there_are_not(variation: int) -> None:
-    with pytest.raises(UsageError, match="0 to 19"):
-        Tabletop("insert_ring", variation)

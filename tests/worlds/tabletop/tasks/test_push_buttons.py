@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from support.tabletop import by_expert, far, table, waited
+from support.tabletop import by_expert, far, table
 from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.shapes import COLOURS
@@ -39,21 +39,6 @@ def test_fifty_variations_name_fifty_things_to_do() -> None:
 
 def _orders(names: list[str]) -> list[str]:
     return [", then the ".join(order) for count in (1, 2, 3) for order in itertools.permutations(names, count)]
-
-
-def test_a_buttons_number_tells_nothing() -> None:
-    firsts = {named(table("push_buttons", 0, seed))[0] for seed in range(8)}
-    assert firsts == {"button0", "button1", "button2"}
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_buttons_lie_apart(seed: int) -> None:
-    simulation = table("push_buttons", seed, seed)
-    places = [simulation.place(thing.body) for thing in simulation.task.things]
-    assert min(far(one, other) for one, other in itertools.combinations(places, 2)) >= b.APART_M
-    assert simulation.progress == 0
-    waited(simulation)
-    assert simulation.memory == ()
 
 
 @pytest.mark.parametrize("variation", [0, 1, 2, 3, 49])
@@ -112,20 +97,3 @@ def test_a_button_that_is_pushed_lights_up() -> None:
     by_expert(simulation)
     (body,) = named(simulation)
     assert list(simulation.task.colours(simulation.memory)) == [f"{body}_cap"]
-
-
-@pytest.mark.parametrize("variation", [0, 4, 8])
-def test_finished_stays_solved(variation: int) -> None:
-    simulation = table("push_buttons", variation, 2)
-    simulation.task.finish(simulation)
-    assert simulation.progress == 1
-    waited(simulation)
-    assert simulation.progress == 1
-
-
-def test_the_same_seed_is_the_same_to_the_last_bit() -> None:
-    one, two, other = (table("push_buttons", 7, seed) for seed in (5, 5, 6))
-    assert one.world.facts == two.world.facts != other.world.facts
-    by_expert(one)
-    by_expert(two)
-    assert one.state() == two.state()

@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from support.tabletop import by_expert, far, table, waited
-from worldgauge.core.errors import UsageError
-from worldgauge.worlds.tabletop import Tabletop
+from support.tabletop import by_expert, far, table
 from worldgauge.worlds.tabletop.contract import TABLE_M
 from worldgauge.worlds.tabletop.simulation import Simulation
 from worldgauge.worlds.tabletop.tasks import slide_block as s
@@ -66,12 +64,6 @@ def test_a_turned_block_takes_two_pushes(yaw_rad: float) -> None:
 
 def test_the_expert_goes_on_from_where_the_hand_is() -> None:
     simulation = table("slide_block", 1, 4)
-    for left in (3, 2, 1):
-        plan = simulation.task.plan(simulation)
-        assert len(plan) == left
-        simulation.move(plan[0])
-    # After a push to another side, the hand goes up first and starts again.
-    simulation = table("slide_block", 1, 4)
     x, y, _ = simulation.place("target0")
     for pose in simulation.task.plan(simulation)[:2]:
         simulation.move(pose)
@@ -104,27 +96,3 @@ def test_the_wrong_target_is_not_solved_and_the_edge_of_the_right_one_is() -> No
         assert 0.8 < simulation.progress <= 1
     lay(simulation, x - 0.45, y)
     assert simulation.progress == 0
-
-
-@pytest.mark.parametrize("variation", range(4))
-def test_finished_stays_solved(variation: int) -> None:
-    simulation = table("slide_block", variation, 9)
-    simulation.task.finish(simulation)
-    assert simulation.progress == 1
-    waited(simulation)
-    assert simulation.progress == 1
-    assert to_target(simulation, variation) < 1e-3
-
-
-def test_the_same_seed_is_the_same_to_the_last_bit() -> None:
-    one, two, other = table("slide_block", 1, 8), table("slide_block", 1, 8), table("slide_block", 1, 9)
-    assert one.world.facts == two.world.facts != other.world.facts
-    by_expert(one)
-    by_expert(two)
-    assert one.state() == two.state()
-
-
-@pytest.mark.parametrize("variation", [-1, 4])
-def test_variations_that_there_are_not(variation: int) -> None:
-    with pytest.raises(UsageError, match="0 to 3"):
-        Tabletop("slide_block", variation)

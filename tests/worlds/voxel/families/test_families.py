@@ -78,7 +78,7 @@ def histogram(frames: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_scene_is_sound(family: str, seed: int) -> None:
+def test_a_scene_is_sound_and_one_can_walk_far_and_wide(family: str, seed: int) -> None:
     cells = scene(family, seed).voxels
     assert cells.kind == family
     assert cells.states.max() < len(STATES)
@@ -88,11 +88,7 @@ def test_a_scene_is_sound(family: str, seed: int) -> None:
     np.testing.assert_array_equal(numbers, np.arange(len(numbers)))
     assert len(cells.drawn) == numbers[-1]
     assert len(numbers) > 30
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_one_can_walk_far_and_wide_round_the_centre(family: str, seed: int) -> None:
+    # One can walk far and wide round the centre.
     world = scene(family, seed)
     mine, away = walked(world)
     assert mine[away < 25].mean() > 0.4
@@ -103,19 +99,9 @@ def test_one_can_walk_far_and_wide_round_the_centre(family: str, seed: int) -> N
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_scenes_are_those_of_earlier_versions(family: str) -> None:
+def test_a_scene_keeps_its_bytes_and_holds_together(family: str) -> None:
     assert scene(family, 0).voxels.digest() == DIGESTS[family]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_nothing_floats(family: str) -> None:
-    states = scene(family, 1).voxels.states
-    parts, _ = ndimage.label(states > 0, np.ones((3, 3, 3)))
-    assert ((parts > 0) & (parts != parts[0, 0, 0])).sum() == 0
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_plants_and_water_are_held(family: str) -> None:
+    # Plants and water are held.
     states = scene(family, 0).voxels.states
     crossed = np.isin(
         states, [n for n, s in enumerate(STATES) if s.name in ("tall_grass", "poppy", "fern", "dead_bush")]
@@ -127,10 +113,28 @@ def test_plants_and_water_are_held(family: str) -> None:
         here, there = np.moveaxis(water, axis, 0), np.moveaxis(empty, axis, 0)
         assert not (here[1:] & there[:-1]).any()
         assert not (here[:-1] & there[1:]).any()
+    # Things have names and a place.
+    world = scene(family, 0)
+    found = world.landmarks
+    assert len({one.category for one in found}) >= 5
+    for one in found:
+        assert 1 <= len(one.category.split()) <= 2
+        assert all(low < high for low, high in zip(one.low, one.high, strict=True))
+    # The ground of a column is where one walks.
+    world = scene(family, 0)
+    mine, away = walked(world)
+    ground = world.voxels.shape[2] - np.argmax(GROUND[world.voxels.states][:, :, ::-1], axis=2)
+    cells = np.kron(ground, np.ones((4, 4), int))
+    near = mine & (away < 30)
+    assert np.mean(np.abs(cells[near] - world.floor.height_m[near]) <= 1.0) > 0.85
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_same_seed_same_cells_other_seed_other_place(family: str) -> None:
+def test_nothing_floats_and_another_seed_is_another_place(family: str) -> None:
+    states = scene(family, 1).voxels.states
+    parts, _ = ndimage.label(states > 0, np.ones((3, 3, 3)))
+    assert ((parts > 0) & (parts != parts[0, 0, 0])).sum() == 0
+    # Same seed same cells other seed other place.
     first = scene(family, 1).voxels
     assert generate(family, 1, SMALLEST).digest() == first.digest()
     # `forgetful` shows the same kind of place under another seed: it has to be another place.
@@ -171,35 +175,12 @@ def test_inside_the_museum_no_sky_is_seen_and_ceilings_are_high(seed: int) -> No
     assert np.mean(inside - 12 >= 5) > 0.75
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_things_have_names_and_a_place(family: str) -> None:
-    world = scene(family, 0)
-    found = world.landmarks
-    assert len({one.category for one in found}) >= 5
-    for one in found:
-        assert 1 <= len(one.category.split()) <= 2
-        assert all(low < high for low, high in zip(one.low, one.high, strict=True))
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_ground_of_a_column_is_where_one_walks(family: str) -> None:
-    """Other references look for a column's highest natural ground: it must not be a roof."""
-    world = scene(family, 0)
-    mine, away = walked(world)
-    ground = world.voxels.shape[2] - np.argmax(GROUND[world.voxels.states][:, :, ::-1], axis=2)
-    cells = np.kron(ground, np.ones((4, 4), int))
-    near = mine & (away < 30)
-    assert np.mean(np.abs(cells[near] - world.floor.height_m[near]) <= 1.0) > 0.85
-
-
-def test_other_sizes_work() -> None:
+def test_other_sizes_work_and_unknown_families_are_refused() -> None:
     for family, size in zip(FAMILIES, ((192, 192, 64), (160, 224, 56), (230, 170, 60)) * 3, strict=False):
         world = generate(family, 3, size)
         assert world.shape == size
         assert not world.states[:, :, -1].any()
-
-
-def test_an_unknown_family_names_the_nearest() -> None:
+    # An unknown family names the nearest.
     with pytest.raises(WorldError, match="did you mean 'stylized'"):
         generate("stylised", 0)
     assert not set(FAMILIES) & set(KINDS)

@@ -47,12 +47,10 @@ def test_settlements_are_painted_as_ever() -> None:
     assert sha.hexdigest() == PICTURES
 
 
-def test_states_fit_a_byte_beside_the_sentinel() -> None:
+def test_states_and_materials_of_families() -> None:
     assert len(STATES) < END_STATE
     assert len({state.name for state in STATES}) == len(STATES)
-
-
-def test_every_new_material_has_its_shapes_and_ground_lies_at_quarters() -> None:
+    # Every new material has its shapes and ground lies at quarters.
     by_name = {kind.name: kind for kind in KINDS}
     for matter in MATTER:
         for name, shape in matter.kinds():
@@ -62,15 +60,11 @@ def test_every_new_material_has_its_shapes_and_ground_lies_at_quarters() -> None
         max(box[5] for box in boxes_of(block(f"turf{part}"))) for part in ("_quarter", "_slab", "_three_quarter", "")
     ]
     assert tops == [0.25, 0.5, 0.75, 1.0]
-
-
-def test_ground_of_any_height_wears_one_texture_on_top() -> None:
+    # Ground of any height wears one texture on top.
     for name in ("turf", "dune", "regolith"):
         tiles = {int(TEXTURE_OF[block(name + part), 0]) for part in ("", "_quarter", "_slab", "_three_quarter")}
         assert len(tiles) == 1
-
-
-def test_names_are_plain_words() -> None:
+    # Names are plain words.
     for name in NAMES.values():
         assert name == name.lower()
         assert 1 <= len(name.split()) <= 2

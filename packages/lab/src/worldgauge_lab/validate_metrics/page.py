@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.report import curves, svg
-from worldgauge.report.curves import Level, SeriesStyle
+from worldgauge.report.curves import ForestRow, SeriesStyle
 from worldgauge.report.page import asset, environment
 from worldgauge.report.wording import number
 from worldgauge.terminal.layout import Cell as TextCell
@@ -22,11 +22,11 @@ from worldgauge.terminal.layout import Column, lay_out_numbers, terminal_width, 
 from worldgauge_lab.validate_metrics.results import (
     STRENGTHS,
     Curve,
-    Estimate,
     MetricRow,
     MetricStudy,
     PerturbationColumn,
     Selectivity,
+    UnitMean,
 )
 
 MOST_TIMES = 100.0
@@ -196,12 +196,10 @@ PLACES = {strength: place for place, strength in enumerate((0.0, *STRENGTHS))}
 TICKS = tuple(zip(PLACES.values(), ("0", "¼", "½", "1", "2", "4"), strict=True))
 
 
-class Cell(NamedTuple):
+class ResponseCell(NamedTuple):
     """One response of the table.
 
     Attributes:
-        mean: The mean in words.
-        interval: Its interval in words.
         fewer: Note on the number of units, where it is lower.
         shade: Strength of the colour in [0, 1].
         seen: Whether the response differs from that of the truth.
@@ -288,7 +286,7 @@ def plot(found: MetricStudy, metrics: Sequence[str] = (), across: int = 3) -> st
 
 def panel(row: MetricRow, columns: Sequence[PerturbationColumn]) -> Markup:
     """Draw the response of one metric against strength, one line per perturbation. All metrics have the same axis."""
-    lines = [curves.Curve(look_of(column), _points(row.curves[column.name])) for column in columns]
+    lines = [curves.ChartLine(look_of(column), _points(row.curves[column.name])) for column in columns]
     description = "; ".join(f"{_title(c.name)} {number(row.curves[c.name].usual.response.mean)}" for c in columns)
     return curves.line_chart(
         f"curve-{row.metric}",
@@ -314,15 +312,15 @@ def _points(curve: Curve) -> tuple[tuple[float, float, float | None, float | Non
     return ((0, 0.0, 0.0, 0.0), *known)
 
 
-def _cell(curve: Curve, units: int) -> Cell:
+def _cell(curve: Curve, units: int) -> ResponseCell:
     response = curve.usual.response
     shade = min(max(response.mean or 0.0, 0.0), 1.0)
     fewer = "" if response.n == units else f"n = {response.n}"
     seen = response.is_not_zero
-    return Cell(number(response.mean, digits=2), _interval(response), fewer, round(shade, 3), seen, curve.blind)
+    return ResponseCell(number(response.mean, digits=2), _interval(response), fewer, round(shade, 3), seen, curve.blind)
 
 
-def _interval(found: Estimate, digits: int = 2) -> str:
+def _interval(found: UnitMean, digits: int = 2) -> str:
     if found.low is None or found.high is None:
         return ""
     return f"{number(found.low, digits=digits)} to {number(found.high, digits=digits)}"
@@ -337,7 +335,7 @@ def _forests(rows: Sequence[MetricRow]) -> list[tuple[str, Markup]]:
     found = []
     for place, (title, answers) in enumerate(asked.items()):
         levels = [
-            Level(SeriesStyle(row.metric, "k1", row.metric), row.metric, s.share, s.low, s.high, ratio_words(s))
+            ForestRow(SeriesStyle(row.metric, "k1", row.metric), row.metric, s.share, s.low, s.high, ratio_words(s))
             for row, s in zip(rows, answers, strict=True)
             if s is not None
         ]

@@ -17,8 +17,8 @@ import numpy as np
 
 from worldgauge.core.errors import DataError, WorldgaugeError
 from worldgauge.core.image import Image
+from worldgauge.core.intervals import rate_interval
 from worldgauge.core.io import check_inside, read_csv, read_text
-from worldgauge.core.statistics import rate_interval
 from worldgauge.core.video import Clip
 from worldgauge.tools.viewer import FILE, Votes, agreements
 from worldgauge.tools.viewer_runs import Library
@@ -34,7 +34,6 @@ class RatedVideo:
 
     Attributes:
         question: What it answers.
-        path: The file.
         source: Picture that it began with. None where it is not told.
         said: Score by annotator, by axis.
     """
@@ -116,9 +115,6 @@ class JudgedPair:
     """Two videos, and which of them people preferred.
 
     Attributes:
-        pair: Id of the pair.
-        a: One video.
-        b: The other.
         source: Picture that both began with. None where it is not there.
         question: What both answer.
         said: Verdict by annotator, by axis.
@@ -246,12 +242,7 @@ class PeopleRow:
 
 @dataclass(frozen=True)
 class PeopleStudy:
-    """All rows of a study.
-
-    Attributes:
-        rows: The rows.
-        notes: What a reader must know.
-    """
+    """All rows of a study."""
 
     rows: tuple[PeopleRow, ...]
     notes: tuple[str, ...]
@@ -305,7 +296,15 @@ def people_study(
     if (data / VERDICTS).is_file():
         return _of_ratings(read_ratings(data), progress, networks)
     if (data / FILE).is_file():
-        return _of_votes(data)
+        library = Library(data.resolve())
+        votes = Votes(data.resolve()).read()
+        rows = list(_vote_rows(library, votes))
+        known = {(group.suite.name, group.place) for group in library.refresh()}
+        lost = sum((one.suite, one.place) not in known for one in votes)
+        notes = [f"{len(votes)} votes of {len({one.voter for one in votes})} voters; a coin agrees half of the time."]
+        if lost:
+            notes.append(f"{lost} votes are on runs that are not in this folder.")
+        return PeopleStudy(tuple(rows), tuple(notes))
     raise DataError(
         f"{data}: holds neither {BENCH} (WorldReward-Bench) nor {PAIRS} (verdicts on pairs) nor {VERDICTS} (verdicts "
         f"on single videos) nor {FILE} (votes of worldgauge view); give a folder with one of them"
@@ -456,18 +455,6 @@ def _picture(path: Path | None) -> Image | None:
     if read is None:
         raise DataError(f"{path}: not a picture")
     return np.ascontiguousarray(read[:, :, ::-1]).astype(np.uint8)
-
-
-def _of_votes(data: Path) -> PeopleStudy:
-    library = Library(data.resolve())
-    votes = Votes(data.resolve()).read()
-    rows = list(_vote_rows(library, votes))
-    known = {(group.suite.name, group.place) for group in library.refresh()}
-    lost = sum((one.suite, one.place) not in known for one in votes)
-    notes = [f"{len(votes)} votes of {len({one.voter for one in votes})} voters; a coin agrees half of the time."]
-    if lost:
-        notes.append(f"{lost} votes are on runs that are not in this folder.")
-    return PeopleStudy(tuple(rows), tuple(notes))
 
 
 def _vote_rows(library: Library, votes: Sequence[Any]) -> Iterator[PeopleRow]:

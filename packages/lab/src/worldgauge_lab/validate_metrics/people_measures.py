@@ -23,11 +23,11 @@ from worldgauge.core.video import Clip, resize
 from worldgauge.metrics._registry import metrics
 from worldgauge.metrics.colour import colour_change, detail_correlation
 from worldgauge.metrics.frame_pairs import mean_error, pair_error, prepared
-from worldgauge.metrics.pixel import mse, sharpness, ssim_uniform
+from worldgauge.metrics.psnr_ssim import mse, sharpness, ssim_uniform
 from worldgauge.perception.loading import Unavailable, open_perception
 from worldgauge.perception.network_source import What
-from worldgauge.suites.closedloop.metrics import visual_quality
 from worldgauge.suites.mind.metrics.scene_consistency import aligned_pairs, out_leg_motion, released_pairs, turn_frame
+from worldgauge.suites.worldinworld.metrics import visual_quality
 
 SAMPLED = 16
 """Frames of each video that are looked at, evenly over it."""

@@ -28,7 +28,7 @@ from worldgauge_lab.validate_metrics.results import (
     severity_scales,
     steps_m,
 )
-from worldgauge_lab.validate_metrics.samples import Sample, Samples, Shot, read_samples, village_samples
+from worldgauge_lab.validate_metrics.samples import Samples, Shot, TruthSample, read_samples, village_samples
 
 SCENES = 40
 EXAMPLE_PX = 160
@@ -64,11 +64,6 @@ def metric_study(
 
     Returns:
         The study.
-
-    Raises:
-        UnknownNameError: For an unknown metric.
-        UsageError: For fewer than two scenes.
-        DataError: For a folder that cannot be used.
     """
     gauges = _chosen((*WEIGHTLESS, *learned_adapters(networks or {})), names)
     if scenes < 2:
@@ -99,7 +94,7 @@ def metric_study(
 
 
 def score_frame(
-    sample: Sample, another: Shot | None, steps: Sequence[SeverityScale], scores: Sequence[Score]
+    sample: TruthSample, another: Shot | None, steps: Sequence[SeverityScale], scores: Sequence[Score]
 ) -> Scored:
     """Every metric on one frame and what the perturbations make of it."""
     shown: dict[Key, Shot] = {TRUTH: sample.shot}
@@ -136,7 +131,7 @@ def _open(gauges: Sequence[MetricAdapter], samples: Samples) -> tuple[list[Score
     return scores, reasons
 
 
-def _jobs(samples: Samples) -> Iterator[tuple[Sample, Shot]]:
+def _jobs(samples: Samples) -> Iterator[tuple[TruthSample, Shot]]:
     """Each frame, with another from far off in the list; made one after the other, for a world has one thread."""
     count = len(samples)
     for number in range(count):

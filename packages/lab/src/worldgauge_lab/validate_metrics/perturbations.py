@@ -60,12 +60,6 @@ class Parameters(NamedTuple):
     """The numbers of the bars for one frame size.
 
     Attributes:
-        dx: Shift to the right in pixels.
-        dy: Shift down in pixels.
-        crop_height: Height of the centre crop in pixels.
-        crop_width: Width of the centre crop in pixels.
-        crop_y0: First row of the crop.
-        crop_x0: First column of the crop.
         rotation: (2, 3) matrix from source to destination.
         min_area: Smallest area in pixels at which a mask is an object.
         max_area: Largest area in pixels at which a mask is an object.
@@ -239,7 +233,15 @@ def swap(
     for a, b in zip(objects[::2], objects[1::2], strict=True):
         box_a, box_b = _box(a), _box(b)
         for mask, source, target in ((a, box_a, box_b), (b, box_b, box_a)):
-            _paste(rgb, labels, mask, source, picture, filled, target)
+            # Stretch the object in box `source` over box `target` of `picture` and `filled`, inside its mask.
+            height, width = (side.stop - side.start for side in target)
+            stencil = cv2.resize(
+                mask[source].astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST
+            ).astype(bool)
+            patch = cv2.resize(rgb[source], (width, height), interpolation=cv2.INTER_AREA)
+            picture[target][stencil] = patch[stencil]
+            for image, out in zip(labels, filled, strict=True):
+                out[target][stencil] = image[mask][0]
     return picture, filled
 
 
@@ -285,7 +287,7 @@ def select_objects(masks: Sequence[Mask], height: int, width: int) -> list[int]:
 
 def label_masks(labels: Labels) -> list[Mask]:
     """One mask for every pair of category and instance number that occurs, ordered by both; category 0 is left out."""
-    code = _codes(labels)
+    code = labels.category.astype(np.uint32) * np.uint32(1 << 16) + labels.instance
     present = np.unique(code[labels.category > 0])
     return [code == value for value in present]
 
@@ -339,24 +341,6 @@ def _filled(labels: Labels, hole: Mask) -> Labels:
     return Labels(*(image.ravel()[where[nearest]] for image in labels))
 
 
-def _paste(
-    rgb: Image,
-    labels: Labels,
-    mask: Mask,
-    source: tuple[slice, slice],
-    picture: Image,
-    filled: Labels,
-    target: tuple[slice, slice],
-) -> None:
-    """Stretch the object in box `source` over box `target` of `picture` and `filled`, inside its mask."""
-    height, width = (side.stop - side.start for side in target)
-    stencil = cv2.resize(mask[source].astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST).astype(bool)
-    patch = cv2.resize(rgb[source], (width, height), interpolation=cv2.INTER_AREA)
-    picture[target][stencil] = patch[stencil]
-    for image, out in zip(labels, filled, strict=True):
-        out[target][stencil] = image[mask][0]
-
-
 def _box(mask: Mask) -> tuple[slice, slice]:
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
@@ -364,10 +348,6 @@ def _box(mask: Mask) -> tuple[slice, slice]:
 
 def _iou(a: Mask, b: Mask) -> float:
     return float(np.count_nonzero(a & b) / np.count_nonzero(a | b))
-
-
-def _codes(labels: Labels) -> NDArray[np.uint32]:
-    return labels.category.astype(np.uint32) * np.uint32(1 << 16) + labels.instance
 
 
 def _bytes(image: NDArray[Any]) -> Image:

@@ -20,9 +20,9 @@ import numpy as np
 
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.image import Image
-from worldgauge.metrics.pixel import ssim_perturbation
+from worldgauge.metrics.psnr_ssim import ssim_perturbation
 from worldgauge.perception import estimators
-from worldgauge.perception.segment import Colour, Exact
+from worldgauge.perception.segment import Colour, ExactSegmenter
 from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.suites.loopnav.format import worlds_of
 from worldgauge.suites.loopnav.metrics.sgcs import STRIDE
@@ -52,8 +52,6 @@ class PublishedBar:
     """One bar of the figure: a metric under a perturbation.
 
     Attributes:
-        metric: Name of the metric.
-        perturbation: Name of the perturbation.
         mean: Mean over units (synthetic scenes, or videos). None where `n` is 0.
         std: Population standard deviation over units. None where `n` is 0.
         n: Number of units with a value.
@@ -72,15 +70,7 @@ class PublishedBar:
 
 @dataclass(frozen=True)
 class PublishedStudy:
-    """The bars, their source, and whether they keep the acceptance bounds.
-
-    Attributes:
-        source: What they were measured on.
-        segmenter: Name of the segmenter.
-        bars: The bars.
-        accepted: Whether all bounds are kept.
-        reasons: The bounds that are not kept.
-    """
+    """The bars, their source, and whether they keep the acceptance bounds."""
 
     source: str
     segmenter: str
@@ -202,7 +192,7 @@ def _bars(metric: str, name: str, frames: Sequence[Scored], units: Sequence[str]
 
 def _recorded_samples(source: Path, segmenter: Segmenter) -> Samples:
     """Every fifth frame of the first valid recording of type ABA and range 5 of each village, by file name."""
-    first: dict[str, loopnav.Trajectory] = {}
+    first: dict[str, loopnav.LoopTrajectory] = {}
     for trajectory in sorted(loopnav.discover(source), key=lambda t: t.id):
         if (trajectory.type, trajectory.radius) == ("ABA", RANGE) and not trajectory.invalid:
             first.setdefault(trajectory.location, trajectory)
@@ -223,7 +213,7 @@ def _recorded_samples(source: Path, segmenter: Segmenter) -> Samples:
                 f"'{episode.id}' comes without its world, so it has no exact masks; give --segmenter balanced"
             )
         else:
-            found = Exact().segment(rgb, open_world(episode.world).view(episode.poses[index], episode.camera))
+            found = ExactSegmenter().segment(rgb, open_world(episode.world).view(episode.poses[index], episode.camera))
         return Shot(rgb, Labels(found.category, found.instance))
 
     def nothing(number: int, step_m: float) -> Shot:

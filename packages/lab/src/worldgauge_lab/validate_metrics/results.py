@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.image import Image
-from worldgauge.core.statistics import LEVEL, jackknife_interval, student_interval
+from worldgauge.core.intervals import LEVEL, jackknife_interval, student_interval
 from worldgauge.perception.instances import CATEGORIES
 from worldgauge.suites.loopnav.metrics.scene_variants import STUFF
 from worldgauge_lab.validate_metrics import perturbations
 from worldgauge_lab.validate_metrics.perturbations import Labels, Perturbed
-from worldgauge_lab.validate_metrics.samples import Sample, Shot
+from worldgauge_lab.validate_metrics.samples import Shot, TruthSample
 
 STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 USUAL = 1.0
@@ -47,8 +47,6 @@ class SeverityScale:
     """One kind of change of a frame.
 
     Attributes:
-        name: Name of the perturbation.
-        kind: What it does to the scene.
         what: The change in words.
         strengths: Its strengths, multiples of the usual one.
         amount: Gives a strength in words.
@@ -61,7 +59,7 @@ class SeverityScale:
     what: str
     strengths: tuple[float, ...]
     amount: Callable[[float], str]
-    apply: Callable[[Sample, float], Shot | None]
+    apply: Callable[[TruthSample, float], Shot | None]
     keeps_labels: bool = False
 
 
@@ -186,8 +184,8 @@ def severity_scales(seed: int) -> tuple[SeverityScale, ...]:
     )
 
 
-def _of(change: Callable[[Image, Labels, float], Perturbed | None]) -> Callable[[Sample, float], Shot | None]:
-    def apply(sample: Sample, strength: float) -> Shot | None:
+def _of(change: Callable[[Image, Labels, float], Perturbed | None]) -> Callable[[TruthSample, float], Shot | None]:
+    def apply(sample: TruthSample, strength: float) -> Shot | None:
         found = change(*sample.shot, strength)
         if found is None:
             return None
@@ -206,7 +204,7 @@ def _pairs(strength: float) -> str:
     return "1 pair" if strength == 1 else f"{strength:g} pairs"
 
 
-def _repainted(sample: Sample, rgb: Image) -> Shot:
+def _repainted(sample: TruthSample, rgb: Image) -> Shot:
     return Shot(rgb, sample.shot.labels)
 
 
@@ -236,14 +234,11 @@ FEWEST_RESAMPLED_UNITS = 8
 Floats = NDArray[np.float64]
 
 
-class Estimate(NamedTuple):
+class UnitMean(NamedTuple):
     """A mean over units with its 95 % interval.
 
     Attributes:
         mean: The mean. None where there are too few units.
-        low: Lower end of the interval, or None.
-        high: Upper end of the interval, or None.
-        n: Number of units.
     """
 
     mean: float | None
@@ -268,7 +263,7 @@ class SeverityResponse:
     """
 
     strength: float
-    response: Estimate
+    response: UnitMean
     skipped: int
 
 
@@ -286,7 +281,7 @@ class Curve:
 
     perturbation: str
     doses: tuple[SeverityResponse, ...]
-    monotonicity: Estimate
+    monotonicity: UnitMean
     blind: bool = False
 
     @property
@@ -327,7 +322,6 @@ class MetricRow:
     """Results of one metric.
 
     Attributes:
-        metric: Name of the metric.
         better: Direction of better values.
         alone: Whether it judges a frame without the truth.
         unit: Its loss, in its own unit, when the scene is replaced by another one.
@@ -351,11 +345,7 @@ class PerturbationColumn(NamedTuple):
     """One perturbation of the study.
 
     Attributes:
-        name: Name of the perturbation.
-        kind: What it does to the scene.
-        what: The change in words.
         amounts: Strengths in words.
-        reason: Why it could not be applied.
     """
 
     name: str
@@ -371,11 +361,7 @@ class MetricStudy:
 
     Attributes:
         source: The frames in words.
-        n: Number of frames.
         units: Number of units that they come from.
-        seed: Seed of scenes and noise.
-        columns: The perturbations.
-        rows: The metrics.
         examples: Small pictures of one frame by perturbation, the truth first and then every strength. None where it
             could not be changed.
     """
@@ -465,11 +451,11 @@ def _curve(name: str, by_strength: Mapping[float, Floats], units: Sequence[str],
     return Curve(name, doses, _estimate(_by_unit(rhos, units)), blind)
 
 
-def _estimate(values: Floats) -> Estimate:
+def _estimate(values: Floats) -> UnitMean:
     known = values[~np.isnan(values)].tolist()
     found = student_interval(known)
     low, high = found or (None, None)
-    return Estimate(math.fsum(known) / len(known) if known else None, low, high, len(known))
+    return UnitMean(math.fsum(known) / len(known) if known else None, low, high, len(known))
 
 
 def _by_unit(values: Floats, units: Sequence[str]) -> Floats:

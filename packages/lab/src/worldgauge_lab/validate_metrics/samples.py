@@ -15,7 +15,7 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
 from worldgauge.core.image import Image
 from worldgauge.perception.instances import CATEGORIES
-from worldgauge.perception.segment import Colour, Exact
+from worldgauge.perception.segment import Colour, ExactSegmenter
 from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.suites.loopnav.format import worlds_of
 from worldgauge.suites.loopnav.walks import VoxelSite
@@ -124,7 +124,7 @@ class Shot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sample:
+class TruthSample:
     """One frame of the truth.
 
     Attributes:
@@ -165,7 +165,7 @@ class Samples:
         """Frame `number` without changes."""
         return self._shot(number)
 
-    def sample(self, number: int, steps_m: tuple[float, ...]) -> Sample:
+    def sample(self, number: int, steps_m: tuple[float, ...]) -> TruthSample:
         """Return a frame with the views from places to its right.
 
         Args:
@@ -173,7 +173,7 @@ class Samples:
             steps_m: Steps to the right, metres.
         """
         aside = {step: self._aside(number, step) for step in steps_m} if self.moves else {}
-        return Sample(number, self.shot(number), aside)
+        return TruthSample(number, self.shot(number), aside)
 
 
 def draw_samples(count: int, seed: int) -> Samples:
@@ -216,7 +216,7 @@ def read_samples(source: Path, count: int) -> Samples:
 
     A frame is rendered again, without compression losses, where the world is known. Otherwise it comes from the file.
     """
-    first: dict[str, loopnav.Trajectory] = {}
+    first: dict[str, loopnav.LoopTrajectory] = {}
     for trajectory in sorted(loopnav.discover(source), key=lambda t: t.id):
         if not trajectory.invalid:
             first.setdefault(trajectory.location, trajectory)
@@ -255,7 +255,7 @@ def _rendered(world: WorldFacts, pose: FloatArray, camera: Camera, step_m: float
     aside = pose.copy()
     aside[:3, 3] += step_m * aside[:3, 0]
     view = open_world(world).view(aside, camera)
-    found = Exact().segment(view.rgb, view)
+    found = ExactSegmenter().segment(view.rgb, view)
     return Shot(view.rgb, Labels(found.category, found.instance))
 
 

@@ -32,8 +32,10 @@ def export_data(
     """Write recorded walks in a form that others load: frames, actions, camera poses, intrinsics, captions."""
     from worldgauge.terminal.output import endings, print_json
     from worldgauge.terminal.progress import ProgressBar
+    from worldgauge.tools.data_sets import find_data
     from worldgauge_train.export_data import export_data as write
 
+    data = find_data(data, source)
     with ProgressBar() as bar:
         made = write(
             data, out, source=source, to=to, split=split, progress=lambda name, done: bar.show("walks", done, 0, name)

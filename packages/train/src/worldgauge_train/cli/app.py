@@ -337,7 +337,7 @@ def validation_of(
 ) -> Validation | None:
     """Read what is validated with."""
     from worldgauge.core.io import read_json_object
-    from worldgauge.models.references.tiny import trained_scenes
+    from worldgauge.models.baselines.tiny import trained_scenes
     from worldgauge_train.training.material import check_apart, read_validation
     from worldgauge_train.training.validation import Validation, opposite_of
     from worldgauge_train.training.walks import walks_of

@@ -131,19 +131,7 @@ def post_train(
 
 
 class _Job(NamedTuple):
-    """What is to be post-trained, on what.
-
-    Attributes:
-        base: Folder of the base, with BROUGHT before one of a pipeline.
-        folders: Names of training sources with a folder of each.
-        cache: Folder of decoded frames.
-        reading: How clips are read.
-        sets: Changed keys of the recipe.
-        out: Folder of what is made.
-        validate: What is validated with.
-        allowed: What scenes of it may be looked at.
-        bar: Shows how far it is.
-    """
+    """What is to be post-trained, on what."""
 
     base: str
     folders: list[tuple[str, Path]]

@@ -18,8 +18,8 @@ from worldgauge.terminal.options import Data, Deadline, Json, Limit, Models, See
 from worldgauge_train.cli.app import Cache, cache_folder
 
 if TYPE_CHECKING:
-    from worldgauge_train.study_findings import Finding
-    from worldgauge_train.study_run import Asked
+    from worldgauge_train.study_findings import StudyFinding
+    from worldgauge_train.study_run import StudyRequest
 
 SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="Suite whose tasks are asked, such as mind.")]
 Pages = Annotated[Path, typer.Option(help="Folder for the page, its drawings, and the runs that they are made from.")]
@@ -36,7 +36,7 @@ Beside = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study(ABC):
+class StudyCommand(ABC):
     """A study as a command: the fields are its options. These are those of all studies."""
 
     suite: SuiteName
@@ -53,7 +53,7 @@ class Study(ABC):
     json: Json = False
 
     @abstractmethod
-    def find(self, asked: Asked) -> Finding:
+    def find(self, asked: StudyRequest) -> StudyFinding:
         """Do the study."""
 
     def own(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Study(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfModels(Study):
+class OfModels(StudyCommand):
     """A study that compares models."""
 
     model: Models = None
@@ -89,13 +89,13 @@ class OfModels(Study):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memory(OfModels):
+class MemoryCommand(OfModels):
     """Show models more and more frames of what there is: do they use them?"""
 
     context: Annotated[str, typer.Option(help="Numbers of frames that models are shown, and all.")] = "1,8,24,72,all"
 
-    def find(self, asked: Asked) -> Finding:
-        """See `Study.find`."""
+    def find(self, asked: StudyRequest) -> StudyFinding:
+        """See `StudyCommand.find`."""
         from worldgauge_train.study_findings import counts_of
         from worldgauge_train.study_run import memory_study
 
@@ -108,8 +108,8 @@ class Denoising(OfModels):
 
     steps: Annotated[str, typer.Option(help="Numbers of denoising steps.")] = "1,2,4,8,32"
 
-    def find(self, asked: Asked) -> Finding:
-        """See `Study.find`."""
+    def find(self, asked: StudyRequest) -> StudyFinding:
+        """See `StudyCommand.find`."""
         from worldgauge_train.study_findings import counts_of
         from worldgauge_train.study_run import denoising_study
 
@@ -120,8 +120,8 @@ class Denoising(OfModels):
 class Distillation(OfModels):
     """Compare a teacher (the first model) with its students: quality against frames a second."""
 
-    def find(self, asked: Asked) -> Finding:
-        """See `Study.find`."""
+    def find(self, asked: StudyRequest) -> StudyFinding:
+        """See `StudyCommand.find`."""
         from worldgauge_train.study_run import distillation_study
 
         return distillation_study(asked, self.models())
@@ -131,15 +131,15 @@ class Distillation(OfModels):
 class Transfer(OfModels):
     """Compare models that were trained on different things with the first, on the same tasks."""
 
-    def find(self, asked: Asked) -> Finding:
-        """See `Study.find`."""
+    def find(self, asked: StudyRequest) -> StudyFinding:
+        """See `StudyCommand.find`."""
         from worldgauge_train.study_run import transfer_study
 
         return transfer_study(asked, self.models())
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataScaling(Study):
+class DataScaling(StudyCommand):
     """Train on more and more clips, and fit a law: what is more data worth?
 
     All networks are kept in OUT/checkpoints. A stopped study goes on.
@@ -158,11 +158,11 @@ class DataScaling(Study):
     cache: Cache = None
 
     def own(self) -> dict[str, Any]:
-        """See `Study.own`; without the cache, which changes no result."""
+        """See `StudyCommand.own`; without the cache, which changes no result."""
         return {name: value for name, value in super().own().items() if name != "cache"}
 
-    def find(self, asked: Asked) -> Finding:
-        """See `Study.find`."""
+    def find(self, asked: StudyRequest) -> StudyFinding:
+        """See `StudyCommand.find`."""
         from worldgauge.terminal.options import texts_of
         from worldgauge_train.study_findings import counts_of
         from worldgauge_train.study_scaling import Trainings, data_study
@@ -176,20 +176,20 @@ class DataScaling(Study):
         return data_study(asked, Trainings(folders, counts, self.seeds, cache, bases, recipe))
 
 
-def own_fields(study: type[Study]) -> list[Field[Any]]:
+def own_fields(study: type[StudyCommand]) -> list[Field[Any]]:
     """Options of a study that not all studies have."""
-    shared = {one.name for one in fields(Study)}
+    shared = {one.name for one in fields(StudyCommand)}
     return [one for one in fields(study) if one.name not in shared]
 
 
-def command_of(study: type[Study]) -> Callable[..., None]:
+def command_of(study: type[StudyCommand]) -> Callable[..., None]:
     """The command of a study: its own options stand after the folders, before those of all."""
 
     def command(**given: Any) -> None:
         _do(study(**given))
 
     hints = get_type_hints(study, include_extras=True)
-    shared = list(fields(Study))
+    shared = list(fields(StudyCommand))
     parameters = [
         inspect.Parameter(
             one.name,
@@ -205,13 +205,13 @@ def command_of(study: type[Study]) -> Callable[..., None]:
     return command
 
 
-def _do(study: Study) -> None:
+def _do(study: StudyCommand) -> None:
     from worldgauge.terminal.options import resumable, settings_of
     from worldgauge.terminal.progress import RunProgress
-    from worldgauge_train.study_run import Asked
+    from worldgauge_train.study_run import StudyRequest
 
     with resumable(), RunProgress(verbose=study.verbose) as progress:
-        asked = Asked(
+        asked = StudyRequest(
             study.suite,
             study.data,
             study.out,
@@ -228,7 +228,7 @@ def _do(study: Study) -> None:
     _write(found, study)
 
 
-def _write(found: Finding, study: Study) -> None:
+def _write(found: StudyFinding, study: StudyCommand) -> None:
     from worldgauge.terminal.output import headline, print_json, print_text, written
     from worldgauge_train.study_findings import write_finding
 
@@ -257,10 +257,10 @@ def _write(found: Finding, study: Study) -> None:
 COMMANDS = tuple(
     Command(command_of(study), "Tools", f"worldgauge study {name} {example} --out studies", name=name, group="study")
     for name, study, example in (
-        ("memory", Memory, "mind --data data/mind --model trained:checkpoint"),
+        ("memory", MemoryCommand, "mind --data data/mind --model trained:checkpoint"),
         ("denoising", Denoising, "mind --data data/mind --model trained:checkpoint"),
         ("distillation", Distillation, "mind --data data/mind --model trained:teacher --model trained:student"),
-        ("transfer", Transfer, "closedloop --data data --model trained:villages --model trained:homes"),
-        ("data", DataScaling, "closedloop --data data --base checkpoint --train coverage=data/coverage"),
+        ("transfer", Transfer, "worldinworld --data data --model trained:villages --model trained:homes"),
+        ("data", DataScaling, "worldinworld --data data --base checkpoint --train coverage=data/coverage"),
     )
 )

@@ -69,7 +69,7 @@ def descended(x: Tensor, guess: Tensor, t: float, following: float) -> Tensor:
     return guess + (x - guess) * (following / t)
 
 
-class Window(NamedTuple):
+class ClipWindow(NamedTuple):
     """Windows of clips: a past of C frames, and S steps of K that are drawn after it.
 
     Attributes:
@@ -137,7 +137,7 @@ class Noising(Protocol):
         ...
 
 
-class Network(nn.Module):
+class VideoNetwork(nn.Module):
     """What every architecture can do. Drawing is: `begin`, then for each step some `guess`es and one `take`.
 
     Attributes:
@@ -184,11 +184,11 @@ class Network(nn.Module):
             return checkpoint(block, *given, use_reentrant=False)
         return block(*given)
 
-    def supervised(self, window: Window, noising: Noising, own: float, generator: torch.Generator) -> Supervised:
+    def supervised(self, window: ClipWindow, noising: Noising, own: float, generator: torch.Generator) -> Supervised:
         """Guess steps of windows, for training."""
         raise NotImplementedError
 
-    def guesses(self, window: Window, noisy: Tensor, t: Tensor) -> Tensor:
+    def guesses(self, window: ClipWindow, noisy: Tensor, t: Tensor) -> Tensor:
         """Guess all steps after the past, each from the frames of the window before it.
 
         Args:
@@ -237,6 +237,6 @@ class Network(nn.Module):
         raise NotImplementedError
 
 
-architectures: Registry[type[Network]] = Registry(
+architectures: Registry[type[VideoNetwork]] = Registry(
     "architecture", "worldgauge_train.nets.causal", "worldgauge_train.nets.conv", group="worldgauge.architectures"
 )

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from worldgauge.core.errors import DataError, SubjectError, UsageError, did_you_mean
+from worldgauge.core.errors import DataError, ModelError, UsageError, did_you_mean
 from worldgauge.core.image import Frames, Image
-from worldgauge.models.references.tiny import Rows
+from worldgauge.models.baselines.tiny import Rows
 from worldgauge_train.nets.brought import Brought
 
 HIDDEN = 256
@@ -118,13 +118,9 @@ class AdapterShape:
 
     Attributes:
         weights: "lora", or "all" weights of the networks.
-        rank: Rank of LoRA.
         alpha: Its scale is alpha / rank.
         targets: Layers that it is put beside, by the names in `Brought.modules`.
         columns: Numbers of a row of actions; 0 where none are told.
-
-    Raises:
-        UsageError: A value is out of range.
     """
 
     weights: Weights = "lora"
@@ -163,7 +159,9 @@ class Adapter:
         self.brought, self.shape = brought, shape
         self._hooked: list[Hooked] = []
         self._named: dict[str, Any] = {}
-        _freeze(brought.pipe)
+        for part in brought.pipe.components.values():
+            if isinstance(part, torch.nn.Module):
+                part.requires_grad_(False).eval()
         for number, net in enumerate(brought.nets):
             if shape.weights == "lora":
                 _add_lora(net, brought, shape)
@@ -245,12 +243,6 @@ def shape_read(told: Any, where: str) -> AdapterShape:
         raise DataError(f"{where}: adapter: {error!r}") from None
 
 
-def _freeze(pipe: Any) -> None:
-    for part in pipe.components.values():
-        if isinstance(part, torch.nn.Module):
-            part.requires_grad_(False).eval()
-
-
 def _add_lora(net: Any, brought: Brought, shape: AdapterShape) -> None:
     from peft import LoraConfig, inject_adapter_in_model
 
@@ -272,7 +264,6 @@ class BroughtDrawing:
         frames: Frames of a call, the picture that it begins with counted.
         steps: Denoising steps.
         guidance: Scale of guidance. None for the pipeline's own.
-        name: What it is called in messages.
     """
 
     adapter: Adapter
@@ -324,7 +315,7 @@ class BroughtDrawing:
             ).frames[0]
         values = np.asarray(made, np.float32)
         if values.shape != (self.frames, height, width, 3):
-            raise SubjectError(f"'{self.name}' drew {values.shape}, not {(self.frames, height, width, 3)}")
+            raise ModelError(f"'{self.name}' drew {values.shape}, not {(self.frames, height, width, 3)}")
         if not np.isfinite(values).all():
-            raise SubjectError(f"'{self.name}' drew values that are not finite")
+            raise ModelError(f"'{self.name}' drew values that are not finite")
         return (values.clip(0, 1) * 255).round().astype(np.uint8)

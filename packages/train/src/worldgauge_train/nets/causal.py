@@ -17,7 +17,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from worldgauge.core.errors import UsageError
-from worldgauge_train.nets.architectures import Network, Noising, Recalled, Supervised, Window, architectures, noised
+from worldgauge_train.nets.architectures import (
+    ClipWindow,
+    Noising,
+    Recalled,
+    Supervised,
+    VideoNetwork,
+    architectures,
+    noised,
+)
 from worldgauge_train.nets.layers import HEADS, RAY, StepEmbedding, attended, both_ways, forced, placed, rays, rotated
 from worldgauge_train.nets.memory import memories
 from worldgauge_train.nets.reckoning import POSE
@@ -38,7 +46,6 @@ class CausalShape:
         planes: Planes of a frame, P.
         patch: Pixels of a place, across and down.
         width: Size of a token.
-        depth: Blocks.
         heads: Heads of attention.
         window: Steps within sight, the own one counted.
         memory: Name of the memory.
@@ -97,7 +104,7 @@ class Kept(NamedTuple):
 
 
 @architectures.register("causal")
-class CausalNet(Network):
+class CausalNet(VideoNetwork):
     """Guess steps from earlier ones.
 
     Args:
@@ -122,7 +129,7 @@ class CausalNet(Network):
 
     @classmethod
     def shape_from(cls, settings: Mapping[str, Any], *, columns: int, planes: int, size: tuple[int, int]) -> Any:
-        """Sizes from the keys of a recipe; see `Network`."""
+        """Sizes from the keys of a recipe; see `VideoNetwork`."""
         patch, k, past = settings["patch"], settings["frames"], settings["past"]
         width, heads = settings["width"], settings["heads"]
         near = "x".join(str(patch * max(1, round(side / patch))) for side in size)
@@ -159,12 +166,12 @@ class CausalNet(Network):
 
     @classmethod
     def shape_read(cls, values: Mapping[str, Any]) -> CausalShape:
-        """Sizes from a checkpoint; see `Network`."""
+        """Sizes from a checkpoint; see `VideoNetwork`."""
         return CausalShape(**{**values, "grid": tuple(values["grid"])})
 
     @property
     def pieces(self) -> list[nn.Module]:
-        """The blocks; see `Network`."""
+        """The blocks; see `VideoNetwork`."""
         return list(self.blocks)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -172,7 +179,7 @@ class CausalNet(Network):
         for block in self.blocks:
             block.compile(*args, **kwargs)
 
-    def supervised(self, window: Window, noising: Noising, own: float, generator: torch.Generator) -> Supervised:
+    def supervised(self, window: ClipWindow, noising: Noising, own: float, generator: torch.Generator) -> Supervised:
         """Guess all steps after the past in one pass (teacher forcing); what is seen has a little noise."""
         steps = self._steps(window.frames)
         lead = self.shape.past // self.shape.frames
@@ -192,9 +199,9 @@ class CausalNet(Network):
         return Supervised(guess.flatten(0, 1), wanted.flatten(0, 1), t)
 
     def guesses(
-        self, window: Window, noisy: Tensor, t: Tensor, seen: Tensor | None = None, tau: Tensor | None = None
+        self, window: ClipWindow, noisy: Tensor, t: Tensor, seen: Tensor | None = None, tau: Tensor | None = None
     ) -> Tensor:
-        """Guess all steps; see `Network`.
+        """Guess all steps; see `VideoNetwork`.
 
         Args:
             window: The windows.
@@ -233,7 +240,7 @@ class CausalNet(Network):
         return self._drawn(x[:, shown:], e[:, shown:], sources)
 
     def begin(self, seen: Tensor, rows: Tensor) -> Kept:
-        """Take in what was seen, step by step; see `Network`."""
+        """Take in what was seen, step by step; see `VideoNetwork`."""
         k, c = self.shape.frames, self.shape.past
         kept = Kept(0, (None,) * len(self.blocks), self._patches(seen[:, :k]).new_zeros(0), seen[:, :1], (seen, rows))
         if self.shape.together:
@@ -243,11 +250,11 @@ class CausalNet(Network):
         return kept
 
     def guess(self, kept: Kept, noisy: Tensor, t: Tensor, rows: Tensor, recalled: Recalled | None = None) -> Tensor:
-        """Guess the next step from the cache; see `Network`."""
+        """Guess the next step from the cache; see `VideoNetwork`."""
         if self.shape.together:
             frames = torch.cat([kept.past[0], noisy], 1)
             drawn = self._steps(noisy)
-            whole = Window(frames, torch.cat([kept.past[1], rows], 1))
+            whole = ClipWindow(frames, torch.cat([kept.past[1], rows], 1))
             return self.guesses(whole, drawn, t[:, None].expand(-1, drawn.shape[1])).flatten(1, 2)
         e = self.embedding(t, rows, None if recalled is None else recalled.relative)[:, None]
         x = self.enter(torch.cat([self._patches(noisy), kept.newest], -1))[:, None] + self.places
@@ -259,7 +266,7 @@ class CausalNet(Network):
         return self._drawn(x, e, sources[:, None])[:, 0]
 
     def take(self, kept: Kept, drawn: Tensor, rows: Tensor, level: float = 0.0) -> Kept:
-        """Write a finished step into the cache; see `Network`."""
+        """Write a finished step into the cache; see `VideoNetwork`."""
         if self.shape.together:
             c, (frames, told) = self.shape.past, kept.past
             return kept._replace(past=(torch.cat([frames, drawn], 1)[:, -c:], torch.cat([told, rows], 1)[:, -c:]))

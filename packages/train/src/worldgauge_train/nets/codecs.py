@@ -103,9 +103,6 @@ class Tiny(Codec):
     Args:
         planes: Planes of a frame.
         width: Channels inside.
-
-    Raises:
-        MissingExtraError: diffusers is not installed.
     """
 
     learns = True
@@ -175,10 +172,6 @@ class Adopted(Codec):
 
     Args:
         folder: The folder, such as the folder `vae` of a pipeline.
-
-    Raises:
-        MissingExtraError: diffusers is not installed.
-        DataError: The folder holds no such autoencoder, or a damaged one.
     """
 
     def __init__(self, folder: Path) -> None:

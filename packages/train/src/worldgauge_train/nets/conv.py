@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from worldgauge.core.errors import UsageError
-from worldgauge_train.nets.architectures import Network, Noising, Recalled, Supervised, Window, architectures
+from worldgauge_train.nets.architectures import ClipWindow, Noising, Recalled, Supervised, VideoNetwork, architectures
 from worldgauge_train.nets.layers import HEADS, RoundConv, StepEmbedding
 from worldgauge_train.nets.memory import memories
 
@@ -56,7 +56,7 @@ class ConvShape:
 
 
 @architectures.register("conv")
-class ConvNet(Network):
+class ConvNet(VideoNetwork):
     """Guess the frames of a step from past ones.
 
     Args:
@@ -88,7 +88,7 @@ class ConvNet(Network):
 
     @classmethod
     def shape_from(cls, settings: Mapping[str, Any], *, columns: int, planes: int, size: tuple[int, int]) -> ConvShape:
-        """Sizes from the keys of a recipe; see `Network`."""
+        """Sizes from the keys of a recipe; see `VideoNetwork`."""
         memory = memories.get(settings["memory"])(settings["fetched"])
         if memory.mixer(8) is not None:
             raise UsageError(f"recipe: 'conv' has no blocks along time for the memory '{settings['memory']}'")
@@ -112,10 +112,10 @@ class ConvNet(Network):
 
     @classmethod
     def shape_read(cls, values: Mapping[str, Any]) -> ConvShape:
-        """Sizes from a checkpoint; see `Network`."""
+        """Sizes from a checkpoint; see `VideoNetwork`."""
         return ConvShape(**{**values, "channels": tuple(values["channels"])})
 
-    def supervised(self, window: Window, noising: Noising, own: float, generator: torch.Generator) -> Supervised:
+    def supervised(self, window: ClipWindow, noising: Noising, own: float, generator: torch.Generator) -> Supervised:
         """Guess the first step of each window from its true past, or the second from a past that the network drew."""
         k, c = self.shape.frames, self.shape.past
         frames, rows = window.frames, window.rows
@@ -139,8 +139,8 @@ class ConvNet(Network):
         noisy, t = noising(wanted, generator)
         return Supervised(self(noisy, t, past, told, recalled), wanted, t)
 
-    def guesses(self, window: Window, noisy: Tensor, t: Tensor) -> Tensor:
-        """Guess all steps; see `Network`."""
+    def guesses(self, window: ClipWindow, noisy: Tensor, t: Tensor) -> Tensor:
+        """Guess all steps; see `VideoNetwork`."""
         k, c, steps = self.shape.frames, self.shape.past, noisy.shape[1]
         starts = range(0, steps * k, k)
         past = torch.stack([window.frames[:, at : at + c] for at in starts], 1)
@@ -153,16 +153,16 @@ class ConvNet(Network):
         return guess.unflatten(0, (-1, steps))
 
     def begin(self, seen: Tensor, rows: Tensor) -> Tensor:
-        """Keep the last frames; see `Network`."""
+        """Keep the last frames; see `VideoNetwork`."""
         return seen[:, -self.shape.past :]
 
     def guess(self, kept: Tensor, noisy: Tensor, t: Tensor, rows: Tensor, recalled: Recalled | None = None) -> Tensor:
-        """Guess the next step; see `Network`."""
+        """Guess the next step; see `VideoNetwork`."""
         guess: Tensor = self(noisy, t, kept, rows, recalled)
         return guess
 
     def take(self, kept: Tensor, drawn: Tensor, rows: Tensor, level: float = 0.0) -> Tensor:
-        """Keep the last frames; see `Network`."""
+        """Keep the last frames; see `VideoNetwork`."""
         return torch.cat([kept, drawn], 1)[:, -self.shape.past :]
 
     def forward(self, noisy: Tensor, t: Tensor, past: Tensor, rows: Tensor, recalled: Recalled | None = None) -> Tensor:
@@ -208,7 +208,7 @@ def _bearings(x: Tensor) -> Tensor:
     return torch.stack([azimuth.sin(), azimuth.cos()])[None, :, None].expand(b, 2, h, w)
 
 
-def _recalled(window: Window, step: int) -> Recalled:
+def _recalled(window: ClipWindow, step: int) -> Recalled:
     assert window.fetched is not None
     assert window.relative is not None
     return Recalled(window.fetched[:, step], window.relative[:, step])

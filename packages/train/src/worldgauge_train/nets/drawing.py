@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from worldgauge.core.errors import DataError, UsageError
-from worldgauge.models.references.tiny import Rows
-from worldgauge_train.nets.architectures import Network, Recalled, architectures, descended, noised, sampling_levels
+from worldgauge.models.baselines.tiny import Rows
+from worldgauge_train.nets.architectures import (
+    Recalled,
+    VideoNetwork,
+    architectures,
+    descended,
+    noised,
+    sampling_levels,
+)
 from worldgauge_train.nets.checkpoint import load_tensors
 from worldgauge_train.nets.codecs import Codec, Pixels, codecs
 from worldgauge_train.nets.memory import memories
@@ -62,7 +69,7 @@ class Sampling:
     forget: bool = False
 
 
-class Drawing:
+class SampledNetwork:
     """A network and how it is asked.
 
     Args:
@@ -76,7 +83,7 @@ class Drawing:
 
     def __init__(
         self,
-        net: Network,
+        net: VideoNetwork,
         sampling: Sampling,
         codec: Codec | None = None,
         most: int = 0,
@@ -125,7 +132,9 @@ class Drawing:
 
     def _drawn(self, asked: Sequence[Question]) -> Iterator[list[NDArray[np.uint8]]]:
         step, horizon, length = self.chunk, len(asked[0].rows), len(asked[0].past)
-        taken = self._taken(length)
+        k, least = int(self.net.shape.frames), int(self.net.shape.past)
+        whole = -(-length // k) * k
+        taken = max(least, min(whole, self.most) if self.most else whole)
         numbers = np.arange(length - taken, length)
         past = self._planes(np.stack([one.past[np.maximum(numbers, 0)] for one in asked]))
         led = np.stack([_led(one, numbers) for one in asked])
@@ -153,12 +162,6 @@ class Drawing:
             kept = self._took(kept, again, told, level)
             shown = ((pixels.float() + 1) * 127.5).round().to(torch.uint8).permute(0, 1, 3, 4, 2).cpu().numpy()
             yield [np.ascontiguousarray(one[: horizon - first]) for one in shown]
-
-    def _taken(self, length: int) -> int:
-        """Frames of the past that are taken in: whole steps, at least as many as the network needs."""
-        k, least = int(self.net.shape.frames), int(self.net.shape.past)
-        whole = -(-length // k) * k
-        return max(least, min(whole, self.most) if self.most else whole)
 
     def _planes(self, frames: NDArray[np.uint8]) -> Tensor:
         pixels = torch.from_numpy(np.ascontiguousarray(frames)).to(self.device).permute(0, 1, 4, 2, 3).float()
@@ -269,7 +272,7 @@ def open_drawing(
     last: bool = False,
     device: str = "cpu",
     half: bool = False,
-) -> Drawing:
+) -> SampledNetwork:
     """Read a checkpoint."""
     try:
         kind = architectures.get(str(config.get("architecture", "conv")))
@@ -292,4 +295,4 @@ def open_drawing(
     net.load_state_dict(found)
     if codec.learns:
         codec.load_state_dict(load_tensors(folder / CODEC, codec.state_dict()))
-    return Drawing(net, sampling or Sampling(steps), codec, most, device, half)
+    return SampledNetwork(net, sampling or Sampling(steps), codec, most, device, half)

@@ -206,21 +206,17 @@ class StepEmbedding(nn.Module):
 
     def forward(self, t: Tensor, rows: Tensor, relative: Tensor | None = None) -> Tensor:
         """Embed steps."""
-        embedded: Tensor = self.level(_sines(t)) + self.actions(rows.flatten(-2))
+        # Sines and cosines of 1000 t at periods from 1 to 10,000 (Vaswani et al. 2017, section 3.5).
+        half = _SINES // 2
+        rates = torch.exp(-math.log(10_000.0) * torch.arange(half, device=t.device) / half)
+        angles = 1000.0 * t[..., None] * rates
+        embedded: Tensor = self.level(torch.cat([angles.cos(), angles.sin()], dim=-1)) + self.actions(rows.flatten(-2))
         if self.fetched is not None and relative is not None:
             embedded = embedded + self.fetched(relative.flatten(-2))
         return embedded
 
 
 _SINES = 256
-
-
-def _sines(t: Tensor) -> Tensor:
-    """Sines and cosines of 1000 t at periods from 1 to 10,000 (Vaswani et al. 2017, section 3.5)."""
-    half = _SINES // 2
-    rates = torch.exp(-math.log(10_000.0) * torch.arange(half, device=t.device) / half)
-    angles = 1000.0 * t[..., None] * rates
-    return torch.cat([angles.cos(), angles.sin()], dim=-1)
 
 
 FLOW_SCALE = 4.0

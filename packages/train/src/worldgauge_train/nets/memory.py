@@ -11,7 +11,7 @@ from worldgauge.core.registry import Registry
 from worldgauge_train.nets.reckoning import Poses, angle_between
 
 
-class Memory:
+class FrameMemory:
     """A memory. This one remembers nothing: a new one overrides `picks` or `mixer`.
 
     Args:
@@ -38,16 +38,16 @@ class Memory:
         return None
 
 
-memories: Registry[type[Memory]] = Registry("memory")
+memories: Registry[type[FrameMemory]] = Registry("memory")
 
 
 @memories.register("window")
-class Window(Memory):
+class WindowMemory(FrameMemory):
     """Nothing besides the window: what left it is forgotten."""
 
 
 @memories.register("state")
-class State(Memory):
+class RecurrentMemory(FrameMemory):
     """A gated diagonal recurrence in every block, at each place: what leaves the window may stay in it."""
 
     def mixer(self, width: int) -> Any:
@@ -64,7 +64,7 @@ SPREAD = 12
 
 
 @memories.register("fetched")
-class Fetched(Memory):
+class Fetched(FrameMemory):
     """The frames of all seen and drawn ones that were taken nearest to where the step leads, as reckoned from keys.
 
     Args:

@@ -15,7 +15,7 @@ from worldgauge.core.actions import Actions
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import write_file
 from worldgauge.core.video import Writer
-from worldgauge.models.references.tiny import Told
+from worldgauge.models.baselines.tiny import Told
 from worldgauge.worlds.walking.primitives import NAV_STEPS, Primitive, render_text
 from worldgauge_train.training.clip import TrainingClip
 from worldgauge_train.training.recipe import changed, read_recipe
@@ -52,9 +52,6 @@ class Adaptation:
         shift: Shift of the levels of noise; 0 for the pipeline's own.
         checkpointing: Whether activations are computed again on the way back, which saves memory.
         seed: Seed of weights and draws.
-
-    Raises:
-        UsageError: A value is out of range.
     """
 
     weights: str = "lora"
@@ -158,7 +155,6 @@ class Exported(NamedTuple):
     """What was written.
 
     Attributes:
-        clips: Number of clips.
         left_out: Reason by id of a walk that is left out.
     """
 

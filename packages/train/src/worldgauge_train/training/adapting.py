@@ -29,11 +29,11 @@ from worldgauge_train.training.material import Mark, Material, same_data
 from worldgauge_train.training.parents import check_precision, last_validation, licence_of, made_by
 from worldgauge_train.training.recipe import told
 from worldgauge_train.training.rollouts import FILMS, SEED, write_film
-from worldgauge_train.training.state import TrainingState, begin_state, claimed
-from worldgauge_train.training.stepping import Asked as AskedModule
+from worldgauge_train.training.state import ResumableState, begin_state, claimed
 from worldgauge_train.training.stepping import Hooks, Learned, Precision, Stepping, go_on
+from worldgauge_train.training.stepping import LearnedModule as AskedModule
 from worldgauge_train.training.team import Team
-from worldgauge_train.training.validation import Asked, Validation
+from worldgauge_train.training.validation import RolloutInput, Validation
 
 VALIDATED_STEPS = 10
 """Denoising steps of a validation; it compares moments of one training, not models."""
@@ -161,7 +161,7 @@ def adapt(
     return out
 
 
-def _film(drawing: BroughtDrawing, asked: Asked) -> Frames:
+def _film(drawing: BroughtDrawing, asked: RolloutInput) -> Frames:
     rows = np.ascontiguousarray(asked.rows, np.float32)
     return np.concatenate(list(drawing.chunks(asked.past[-1], rows, len(rows), "", SEED)))
 
@@ -210,7 +210,7 @@ def _write(
     identity: Mapping[str, Any],
     material: Material,
     recipe: Adaptation,
-    state: TrainingState,
+    state: ResumableState,
     adapter: Adapter,
     base: Path,
 ) -> None:

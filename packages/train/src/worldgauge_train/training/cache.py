@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from worldgauge.core.actions import motions
 from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.io import atomic_file, digest_of, dumps, read_json_object, write_file
-from worldgauge.models.references.tiny import Rows, Told, action_rows
-from worldgauge_train.nets.memory import Memory
+from worldgauge.models.baselines.tiny import Rows, Told, action_rows
+from worldgauge_train.nets.memory import FrameMemory
 from worldgauge_train.nets.reckoning import POSE, Poses, in_mirror, reckoned, seen_from
 from worldgauge_train.training.clip import UNKNOWN, DamagedClip, TrainingClip, check_damage
 
@@ -63,8 +63,6 @@ class CachedClip:
     """A clip as it is trained on.
 
     Attributes:
-        id: Id of the clip.
-        source: Name of its training source.
         scene: Digest of its world, or None.
         frames: (T, H, W, 3) uint8, mapped.
         rows: (T, columns): what is told of the action that led to each frame; zeros for the first.
@@ -99,13 +97,7 @@ class CachedClip:
 
 
 class Cached(NamedTuple):
-    """Clips whose frames are in the cache.
-
-    Attributes:
-        clips: The clips.
-        damaged: Clips whose frames cannot be decoded.
-        folder: Where the frames lie.
-    """
+    """Clips whose frames are in the cache."""
 
     clips: list[CachedClip]
     damaged: list[DamagedClip]
@@ -249,17 +241,12 @@ class Windows:
     """Draws windows of clips, each start of a window as likely as any other.
 
     Attributes:
-        clips: The clips.
         past: Frames of a window that a model is shown, C.
         length: Frames of a window in all.
         mirror: What a mirror makes of `rows`. None where nothing is mirrored, such as of words or an arm.
-        seed: Seed of all draws.
         step: Frames a step, K, for memories that fetch frames for each.
         memory: What fetches frames of the same clip.
         look: How frames are looked at.
-
-    Raises:
-        UsageError: Every clip is shorter than a window.
     """
 
     clips: Sequence[CachedClip]
@@ -268,7 +255,7 @@ class Windows:
     mirror: Rows | None
     seed: int
     step: int = 4
-    memory: Memory = field(default_factory=Memory)
+    memory: FrameMemory = field(default_factory=FrameMemory)
     look: Look = as_pixels
 
     def __post_init__(self) -> None:

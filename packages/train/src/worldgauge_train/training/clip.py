@@ -83,9 +83,6 @@ class TrainingClip:
         text: What is seen or done, in words. None where nobody said it.
         world: The world; None where only the recording exists.
         licence: Under whose terms its pictures are, as its set tells it. None: by its world; see `terms`.
-
-    Raises:
-        DataError: The numbers of frames, poses and actions do not fit.
     """
 
     name: str
@@ -109,13 +106,10 @@ class TrainingClip:
             )
 
     @classmethod
-    def of_episode(
-        cls, walk: Episode, source: str, split: Split, fingerprint: str, text: str | None = None
-    ) -> TrainingClip:
-        """A clip of a recorded walk."""
-        return cls(
-            walk.id, source, split, fingerprint, walk.clip, walk.actions, walk.poses, walk.camera, text, walk.world
-        )
+    def of_episode(cls, walk: Episode, source: str, split: Split, fingerprint: str) -> TrainingClip:
+        """A clip of a recorded walk, with the caption of its first frame."""
+        text, camera = walk.caption_at(0), walk.camera
+        return cls(walk.id, source, split, fingerprint, walk.clip, walk.actions, walk.poses, camera, text, walk.world)
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -182,12 +176,7 @@ MOST_DAMAGED = 0.01
 
 
 class FoundClips(NamedTuple):
-    """The clips of some folders.
-
-    Attributes:
-        clips: Those that can be used.
-        damaged: Those that cannot.
-    """
+    """The clips of some folders."""
 
     clips: list[TrainingClip]
     damaged: list[DamagedClip]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
 from worldgauge.core.io import dumps, loads, read_json_object, write_file
 from worldgauge.report import curves
-from worldgauge.report.curves import Curve, SeriesStyle
+from worldgauge.report.curves import ChartLine, SeriesStyle
 from worldgauge.report.study_page import Figure, StudyPage, write_page
 from worldgauge.report.wording import number
 from worldgauge_train.nets.shards import files_of
@@ -41,10 +41,6 @@ class Log:
     Args:
         folder: Folder of the training.
         sinks: "tensorboard", "trackio" or both.
-
-    Raises:
-        UnknownNameError: A sink is not known.
-        UsageError: The package of a sink is not installed.
     """
 
     def __init__(self, folder: Path, sinks: Sequence[str] = ()) -> None:
@@ -206,7 +202,7 @@ _SCALES = {"frames": 1e-6}
 NOTE = "Means over the clips of the validation, of one training, so without intervals."
 
 
-class Drawing(NamedTuple):
+class LogChart(NamedTuple):
     """One drawing of the page: names of columns of the log by the label of their curve, the model's own first."""
 
     title: str
@@ -214,22 +210,24 @@ class Drawing(NamedTuple):
 
 
 DRAWINGS = (
-    Drawing("Loss", {"loss": "loss"}),
+    LogChart("Loss", {"loss": "loss"}),
     *(
-        Drawing(f"Mean squared error of {s} s", {"model": f"mse_{s}s", "freeze": f"freeze_mse_{s}s",
+        LogChart(f"Mean squared error of {s} s", {"model": f"mse_{s}s", "freeze": f"freeze_mse_{s}s",
                                                  "mean": f"mean_mse_{s}s"})
         for s in (1, 2, 6)
     ),
-    *(Drawing(f"PSNR of frame {n}, dB", {"model": f"psnr_{n}"}) for n in PSNR_FRAMES),
-    Drawing("Detail in second 1", {"model": "detail_1s", "freeze": "freeze_detail_1s"}),
-    Drawing("Detail in seconds 3 to 6", {"model": "detail_3_6s", "freeze": "freeze_detail_3_6s"}),
-    Drawing("Gain from true keys, dB", {"model": "gain_db"}),
-    Drawing("Turns that go the right way, share", {"model": "turn_sign"}),
-    Drawing("Error of turns, pixels", {"model": "turn_error_px"}),
-    Drawing("Energy in second 1, share of the truth's", {"model": "energy_1s", "freeze": "freeze_energy_1s"}),
-    Drawing("Energy in seconds 3 to 6, share of the truth's", {"model": "energy_3_6s", "freeze": "freeze_energy_3_6s"}),
-    Drawing("Frames drawn a second", {"model": "frames_per_s"}),
-    Drawing("Millions of frames seen", {"training": "frames"}),
+    *(LogChart(f"PSNR of frame {n}, dB", {"model": f"psnr_{n}"}) for n in PSNR_FRAMES),
+    LogChart("Detail in second 1", {"model": "detail_1s", "freeze": "freeze_detail_1s"}),
+    LogChart("Detail in seconds 3 to 6", {"model": "detail_3_6s", "freeze": "freeze_detail_3_6s"}),
+    LogChart("Gain from true keys, dB", {"model": "gain_db"}),
+    LogChart("Turns that go the right way, share", {"model": "turn_sign"}),
+    LogChart("Error of turns, pixels", {"model": "turn_error_px"}),
+    LogChart("Energy in second 1, share of the truth's", {"model": "energy_1s", "freeze": "freeze_energy_1s"}),
+    LogChart(
+        "Energy in seconds 3 to 6, share of the truth's", {"model": "energy_3_6s", "freeze": "freeze_energy_3_6s"}
+    ),
+    LogChart("Frames drawn a second", {"model": "frames_per_s"}),
+    LogChart("Millions of frames seen", {"training": "frames"}),
 )  # fmt: skip
 
 
@@ -245,7 +243,7 @@ def write_learning_curve(folder: Path, out: Path, command: str = "") -> Path:
     )
 
 
-def _figure(place: int, drawing: Drawing, rows: Sequence[Mapping[str, Any]]) -> Figure | None:
+def _figure(place: int, drawing: LogChart, rows: Sequence[Mapping[str, Any]]) -> Figure | None:
     lines = []
     for number_of, (label, column) in enumerate(drawing.columns.items()):
         points = tuple(
@@ -254,8 +252,8 @@ def _figure(place: int, drawing: Drawing, rows: Sequence[Mapping[str, Any]]) -> 
             if row.get(column) is not None and row.get("seconds") is not None
         )
         if points:
-            lines.append(Curve(SeriesStyle(f"c{number_of}", f"k{1 + number_of}", label, number_of > 0), points))
-    if not lines or lines[0].style.reference:
+            lines.append(ChartLine(SeriesStyle(f"c{number_of}", f"k{1 + number_of}", label, number_of > 0), points))
+    if not lines or lines[0].style.baseline:
         return None
     told = "; ".join(f"{line.style.label}: {number(line.points[-1][1])}" for line in lines)
     drawn = curves.line_chart(

@@ -21,11 +21,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from worldgauge.core.actions import CAMERA_MOTION, Control
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.io import dumps, read_json_object, write_file
-from worldgauge_train.nets.architectures import Network, Window, architectures
+from worldgauge_train.nets.architectures import ClipWindow, VideoNetwork, architectures
 from worldgauge_train.nets.checkpoint import save_shards, save_tensors
 from worldgauge_train.nets.codecs import Codec, codecs
-from worldgauge_train.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS, Drawing, Question
-from worldgauge_train.nets.memory import Memory, memories
+from worldgauge_train.nets.drawing import CODEC, CONFIG, FORMAT, WEIGHTS, Question, SampledNetwork
+from worldgauge_train.nets.memory import FrameMemory, memories
 from worldgauge_train.training.cache import CachedClip, Look, Windows, as_pixels, check_disk
 from worldgauge_train.training.device import check_memory, same_bytes
 from worldgauge_train.training.latents import Planes, bytes_of, look_through, pixels_of, seconds_of_codec, trained_codec
@@ -41,9 +41,9 @@ from worldgauge_train.training.parents import (
 )
 from worldgauge_train.training.recipe import Recipe, told
 from worldgauge_train.training.rollouts import FILMS, drawing_of, rollout_of, write_film
-from worldgauge_train.training.stages import FIRST_WINDOW, TRAJECTORIES, Parent, Stage, stages
-from worldgauge_train.training.state import TrainingState, begin_state, claimed, is_kept
-from worldgauge_train.training.stepping import Asked, Hooks, Precision, Stepping, go_on
+from worldgauge_train.training.stages import FIRST_WINDOW, TRAJECTORIES, Parent, TrainingStage, stages
+from worldgauge_train.training.state import ResumableState, begin_state, claimed, is_kept
+from worldgauge_train.training.stepping import Hooks, LearnedModule, Precision, Stepping, go_on
 from worldgauge_train.training.team import Team, gathered_all
 from worldgauge_train.training.validation import Validation
 
@@ -112,7 +112,7 @@ def train(
                 check_disk(material.place, {"planes": look.lacking(material.clips, material.mirror is not None)})
             given = _Given(recipe, material, memory, _windows(recipe, material, memory, 0, look), codec, device)
             stage.prepare(given, out)
-        asked = team.prepared(Asked(stage, stage.learners), stage.pieces)
+        asked = team.prepared(LearnedModule(stage, stage.learners), stage.pieces)
         besides = {stage.beside[name]: scale for name, scale in stage.scales.items()}
         state = begin_state(stage.net, recipe, stage.betas, besides, recipe.optimizer)
         state.beside = stage.beside
@@ -176,7 +176,7 @@ def _plan(
     prepared_s = _prepared(stage, given)
     besides = {stage.beside[name]: scale for name, scale in stage.scales.items()}
     state = begin_state(stage.net, recipe, stage.betas, besides, recipe.optimizer)
-    stepping = Stepping(stage, Asked(stage, stage.learners), Team(device), precision == "bfloat16")
+    stepping = Stepping(stage, LearnedModule(stage, stage.learners), Team(device), precision == "bfloat16")
     flops, taken = 0, []
     for number in range(stage.cycle + max(_TIMED, stage.cycle)):
         window = given(number)  # encoded anew here, and once for all in a training
@@ -211,7 +211,7 @@ def _plan(
     return plan, Parent(recipe.stage, stage.net, codec, stage.teacher, "", [])
 
 
-def _prepared(stage: Stage, given: _Given) -> float:
+def _prepared(stage: TrainingStage, given: _Given) -> float:
     """Prepare a stage as far as steps need it, and say what all of it takes."""
     whole, batches = stage.recipe, -(-stage.recipe.trajectories // stage.recipe.batch)
     stage.recipe = replace(whole, trajectories=min(whole.trajectories, whole.batch))
@@ -233,7 +233,7 @@ def _seconds_of_encoding(codec: Codec, recipe: Recipe, material: Material, devic
     return _timed(lambda: planes(clip, False)) / len(clip) * frames * (1 if material.mirror is None else 2)
 
 
-def _speed(drawing: Drawing, clip: CachedClip) -> float:
+def _speed(drawing: SampledNetwork, clip: CachedClip) -> float:
     """Frames a second that a network draws for eight questions at once."""
     at = min(len(clip) - 1, 2 * drawing.chunk)
     one = Question(np.array(clip.frames[:-at]), clip.rows[-at:], 0, clip.rows[:-at], clip.poses)
@@ -253,7 +253,7 @@ def check_device(device: str) -> None:
         raise UsageError(f"device '{device}' is not there; here are: {', '.join(there)}")
 
 
-def _windows(recipe: Recipe, material: Material, memory: Memory, step: int, look: Look = as_pixels) -> Windows:
+def _windows(recipe: Recipe, material: Material, memory: FrameMemory, step: int, look: Look = as_pixels) -> Windows:
     clips = material.clips_at(step)
     if isinstance(look, Planes):
         look.keep(clips)
@@ -266,21 +266,21 @@ class _Given:
 
     recipe: Recipe
     material: Material
-    memory: Memory
+    memory: FrameMemory
     windows: Windows
     codec: Codec
     device: str = "cpu"
 
-    def __call__(self, step: int) -> Window:
+    def __call__(self, step: int) -> ClipWindow:
         known = step if step < FIRST_WINDOW else 0  # what a stage sets aside comes from the first clips
         if self.material.ring is not None and self.material.clips_at(known)[-1] is not self.windows.clips[-1]:
             self.windows = _windows(self.recipe, self.material, self.memory, known, self.windows.look)
         batch = self.windows.batch(step, self.recipe.batch)
         rows = torch.from_numpy(np.ascontiguousarray(batch.rows)).to(self.device)
         if not batch.fetched.shape[2]:
-            return Window(self._planes(batch.frames), rows)
+            return ClipWindow(self._planes(batch.frames), rows)
         relative = torch.from_numpy(np.ascontiguousarray(batch.relative)).to(self.device)
-        return Window(self._planes(batch.frames), rows, self._planes(batch.fetched), relative)
+        return ClipWindow(self._planes(batch.frames), rows, self._planes(batch.fetched), relative)
 
     def _planes(self, frames: NDArray[Any]) -> Tensor:
         if frames.dtype != np.uint8:
@@ -305,7 +305,7 @@ def _finish_codec(codec: Codec, recipe: Recipe, material: Material, parent: Pare
     codec.eval().requires_grad_(False)
 
 
-def _check_room(stage: Stage, codec: Codec, material: Material, out: Path, *, is_known: bool) -> None:
+def _check_room(stage: TrainingStage, codec: Codec, material: Material, out: Path, *, is_known: bool) -> None:
     """Check that disks have room for all that is kept, before anything is trained: a codec takes long."""
     if not is_kept(out):
         learned = sum(one.numel() for net in stage.learners for one in net.parameters())
@@ -317,14 +317,14 @@ def _check_room(stage: Stage, codec: Codec, material: Material, out: Path, *, is
 
 
 def _stage(
-    kind: type[Stage],
+    kind: type[TrainingStage],
     recipe: Recipe,
     material: Material,
     codec: Codec,
     parent: Parent | None,
     device: str,
     parts: int = 1,
-) -> Stage:
+) -> TrainingStage:
     torch.manual_seed(recipe.seed)
     architecture = architectures.get(recipe.architecture)
     size = (recipe.size[0] // codec.shrink, recipe.size[1] // codec.shrink)
@@ -381,9 +381,9 @@ class _Identity:
 def _write_checkpoint(
     out: Path,
     whose: _Identity,
-    state: TrainingState,
+    state: ResumableState,
     average: Mapping[str, Tensor],
-    stage: Stage,
+    stage: TrainingStage,
     codec: Codec,
     shard_mb: int | None,
     made: Mapping[str, Any],
@@ -426,7 +426,7 @@ def _control(recipe: Recipe, material: Material) -> Control:
     return "camera" if material.spaces == (CAMERA_MOTION.name,) else "actions"
 
 
-def _most_past(net: Network, recipe: Recipe) -> int:
+def _most_past(net: VideoNetwork, recipe: Recipe) -> int:
     """Frames of the past that are of use to a network; 0 for all."""
     if recipe.memory != "window":
         return 0

@@ -14,7 +14,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Panorama
 from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import View
-from worldgauge.models.references.tiny import Rows, Told, mirror_of, row_width
+from worldgauge.models.baselines.tiny import Rows, Told, mirror_of, row_width
 from worldgauge_train.training.cache import Cached, CachedClip, cached_clips
 from worldgauge_train.training.clip import (
     FREE,
@@ -35,8 +35,6 @@ class SourceProof(NamedTuple):
     Attributes:
         source: Its name, of walks with their settings.
         split: Split of its worlds.
-        clips: Clips.
-        frames: Frames.
         scenes: Digests of their worlds, sorted.
         unknown: Clips whose world is not known.
         digest: Digest of `scenes`.
@@ -133,7 +131,6 @@ class Material:
     """What is trained on.
 
     Attributes:
-        clips: The clips of folders.
         spaces: Names of their action spaces.
         columns: Columns of their rows.
         mirror: What a mirror makes of a row. None where nothing is mirrored.
@@ -174,9 +171,6 @@ class Mark:
     """How far a training has come.
 
     Attributes:
-        step: Steps done.
-        steps: Steps in all.
-        seconds: Seconds they took.
         loss: Median of the latest losses.
     """
 
@@ -191,8 +185,6 @@ class TrainingPlan:
     """What a stage of a training would be, before it is begun.
 
     Attributes:
-        stage: The stage.
-        steps: Its steps.
         parameters: Weights of the network.
         flops: Floating-point operations of a step, there and back.
         step_s: Seconds of a step here, measured; where steps differ, the mean.
@@ -272,12 +264,7 @@ def read_material(
 
 
 class Validated(NamedTuple):
-    """Clips to validate with.
-
-    Attributes:
-        clips: The clips.
-        split: The split that they are of.
-    """
+    """Clips to validate with."""
 
     clips: list[CachedClip]
     split: Split

@@ -12,20 +12,20 @@ import torch
 
 from worldgauge.core.errors import DataError, RunError, UsageError
 from worldgauge.core.io import read_json_object
-from worldgauge.models.references.tiny import trained_scenes
-from worldgauge_train.nets.architectures import Network, architectures
+from worldgauge.models.baselines.tiny import trained_scenes
+from worldgauge_train.nets.architectures import VideoNetwork, architectures
 from worldgauge_train.nets.checkpoint import load_tensors
 from worldgauge_train.nets.drawing import CONFIG, FORMAT, WEIGHTS, checked_shape, open_drawing
 from worldgauge_train.nets.shards import digest_of_weights
 from worldgauge_train.training.clip import LICENCE, terms_told
 from worldgauge_train.training.recipe import Recipe
-from worldgauge_train.training.stages import Parent, Stage, stages
+from worldgauge_train.training.stages import Parent, TrainingStage, stages
 from worldgauge_train.training.validation import COLUMNS
 
 TEACHER = "teacher.safetensors"
 
 
-def read_parent(recipe: Recipe, stage: type[Stage], folder: Path | None) -> Parent | None:
+def read_parent(recipe: Recipe, stage: type[TrainingStage], folder: Path | None) -> Parent | None:
     """Read the checkpoint that a stage begins from, if it may."""
     config = _config(recipe, stage, folder)
     if folder is None or config is None:
@@ -79,7 +79,7 @@ def check_precision(out: Path, before: Mapping[str, Any], precision: str) -> Non
         raise RunError(f"{out} holds a training in {before['precision']}, not {precision}; take another folder")
 
 
-def _config(recipe: Recipe, stage: type[Stage], folder: Path | None) -> dict[str, Any] | None:
+def _config(recipe: Recipe, stage: type[TrainingStage], folder: Path | None) -> dict[str, Any] | None:
     """What the checkpoint that a stage begins from says of itself, if it may begin from that."""
     if folder is None:
         if not stage.begins:
@@ -97,17 +97,17 @@ def _config(recipe: Recipe, stage: type[Stage], folder: Path | None) -> dict[str
     return config
 
 
-def _check_after(recipe: Recipe, stage: type[Stage], before: str, what: str) -> None:
+def _check_after(recipe: Recipe, stage: type[TrainingStage], before: str, what: str) -> None:
     if before not in stage.after:
         named = " or ".join(stage.after)
         raise UsageError(f"the stage '{recipe.stage}' begins from a checkpoint of {named}; {what} one of {before}")
 
 
-def _teacher(folder: Path, config: dict[str, object]) -> Network:
+def _teacher(folder: Path, config: dict[str, object]) -> VideoNetwork:
     try:
         kind = architectures.get(str(config["architecture"]))
         with torch.device("meta"):
-            net: Network = kind(checked_shape(kind.shape_read(config["teacher"])))  # type: ignore[arg-type]
+            net: VideoNetwork = kind(checked_shape(kind.shape_read(config["teacher"])))  # type: ignore[arg-type]
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{folder / CONFIG}: teacher: {error!r}") from None
     found = load_tensors(folder / TEACHER, net.state_dict())

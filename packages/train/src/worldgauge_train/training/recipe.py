@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, did_you_mean
 from worldgauge.core.io import read_text
-from worldgauge.models.references.tiny import Told
+from worldgauge.models.baselines.tiny import Told
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -131,7 +131,7 @@ class Recipe:
             ("head", self.head in get_args(Head), f"one of {', '.join(get_args(Head))}"),
             ("init", self.init in get_args(Init), f"one of {', '.join(get_args(Init))}"),
             ("size", len(self.size) == 2 and all(8 <= side <= 4096 and side % 4 == 0 for side in self.size),
-             f"width and height, multiples of 4 such as {_nearest(self.size)}"),
+             f"width and height, multiples of 4 such as {tuple(max(8, round(side / 4) * 4) for side in self.size)}"),
             ("frames", 1 <= self.frames <= 64, "1 to 64"),
             ("stride", 1 <= self.stride <= 1000, "1 to 1000"),
             ("past", self.frames <= self.past <= 256, f"at least a step ({self.frames}), at most 256"),
@@ -243,10 +243,6 @@ def _like(old: Any, value: Any, where: str) -> Any:
     if type(value) is not type(old):
         raise UsageError(f"{where} is {value!r}; give a value like {old!r}")
     return value
-
-
-def _nearest(size: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(max(8, round(side / 4) * 4) for side in size)
 
 
 RATE = 0.1

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from worldgauge_train.nets.architectures import architectures
-from worldgauge_train.nets.drawing import Drawing, Question, Sampling
-from worldgauge_train.training.stages import Stage
-from worldgauge_train.training.validation import Asked, FrameArray, Rollout
+from worldgauge_train.nets.drawing import Question, SampledNetwork, Sampling
+from worldgauge_train.training.stages import TrainingStage
+from worldgauge_train.training.validation import FrameArray, Rollout, RolloutInput
 
 FILMS = "films"
 SEED = 0
@@ -19,7 +19,7 @@ SEED = 0
 _SHOWN, _ENLARGED = 4, 3
 
 
-def rollout_of(stage: Stage, average: dict[str, torch.Tensor], drawing: Drawing) -> Rollout:
+def rollout_of(stage: TrainingStage, average: dict[str, torch.Tensor], drawing: SampledNetwork) -> Rollout:
     """Draw with the average of the weights, as the checkpoint will."""
     own = stage.net
     with torch.device("meta"):  # a network whose weights are spread cannot be copied
@@ -27,7 +27,7 @@ def rollout_of(stage: Stage, average: dict[str, torch.Tensor], drawing: Drawing)
     net.to_empty(device=drawing.device).load_state_dict(stage.kept(average))
     drawing.net = net.eval()
 
-    def rollout(asked: Sequence[Asked]) -> list[FrameArray]:
+    def rollout(asked: Sequence[RolloutInput]) -> list[FrameArray]:
         questions = [Question(one.past, one.rows, SEED, one.past_rows, one.poses) for one in asked]
         chunks = list(drawing.batch(questions))
         return [np.concatenate([chunk[number] for chunk in chunks]) for number in range(len(asked))]
@@ -35,10 +35,10 @@ def rollout_of(stage: Stage, average: dict[str, torch.Tensor], drawing: Drawing)
     return rollout
 
 
-def drawing_of(stage: Stage, codec: object, most: int, device: str, precision: str) -> Drawing:
+def drawing_of(stage: TrainingStage, codec: object, most: int, device: str, precision: str) -> SampledNetwork:
     """How the network of a stage is asked."""
     steps = 0 if stage.at_once else stage.recipe.denoising_steps
-    return Drawing(stage.net, Sampling(steps), codec, most, device, precision == "bfloat16")  # type: ignore[arg-type]
+    return SampledNetwork(stage.net, Sampling(steps), codec, most, device, precision == "bfloat16")  # type: ignore[arg-type]
 
 
 def write_film(path: Path, truths: Sequence[FrameArray], drawn: Sequence[FrameArray], fps: float) -> bool:

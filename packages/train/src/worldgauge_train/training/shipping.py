@@ -1,6 +1,6 @@
 """Pack a checkpoint as the network that comes with worldgauge, the model `tiny`.
 
-python -m worldgauge_train.training.shipping checkpoints/tiny src/worldgauge/models/references/tiny.npz
+python -m worldgauge_train.training.shipping checkpoints/tiny src/worldgauge/models/baselines/tiny.npz
 """
 
 from __future__ import annotations

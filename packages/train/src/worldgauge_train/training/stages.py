@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from worldgauge.core.errors import UsageError
 from worldgauge.core.registry import Registry
 from worldgauge_train.nets.architectures import (
-    Network,
+    ClipWindow,
     Noised,
-    Window,
+    VideoNetwork,
     descended,
     draw_levels,
     level_loss,
@@ -34,7 +34,7 @@ from worldgauge_train.training.team import gathered
 FIRST_WINDOW = 10**9
 """Number of the first step whose windows are set aside, such as for a teacher; no training goes so far."""
 
-Windowed = Callable[[int], Window]
+Windowed = Callable[[int], ClipWindow]
 """Draws the windows of a step by its number."""
 
 
@@ -54,16 +54,16 @@ class Parent:
     """
 
     stage: str
-    net: Network
+    net: VideoNetwork
     codec: Codec
-    teacher: Network | None
+    teacher: VideoNetwork | None
     digest: str
     lineage: Sequence[Mapping[str, str]]
     scenes: Sequence[str] = ()
     terms: Sequence[str] = ()
 
 
-class Stage(Learned):
+class TrainingStage(Learned):
     """A stage. It sets up what it needs, gives a loss for each step, and says what is kept.
 
     Args:
@@ -87,9 +87,9 @@ class Stage(Learned):
     at_once: ClassVar[bool] = False
     betas: ClassVar[tuple[float, float]] = (0.9, 0.99)
 
-    def __init__(self, recipe: Recipe, net: Network, parent: Parent | None) -> None:
+    def __init__(self, recipe: Recipe, net: VideoNetwork, parent: Parent | None) -> None:
         self.recipe, self.net, self.parent = recipe, net, parent
-        self.beside: dict[str, Network] = {}
+        self.beside: dict[str, VideoNetwork] = {}
         self.drawn_at: Tensor | None = None
         self.scales: dict[str, float] = {}
         if parent is not None:
@@ -107,7 +107,7 @@ class Stage(Learned):
     def prepare(self, windows: Windowed, out: Path) -> None:
         """Make what is needed before the first step, once; the folder may hold it already."""
 
-    def losses(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
+    def losses(self, window: ClipWindow, step: int, generator: torch.Generator) -> Tensor:
         """Losses of a step."""
         guess, wanted, t = self.net.supervised(window, self.noising, self.recipe.own, generator)
         self.drawn_at = t
@@ -133,22 +133,22 @@ class Stage(Learned):
         return 0
 
     @property
-    def learners(self) -> list[Network]:
+    def learners(self) -> list[VideoNetwork]:
         """The networks that are trained."""
         return [self.net, *(self.beside[name] for name in self.scales)]
 
     @property
     def pieces(self) -> list[nn.Module]:
-        """Modules of theirs that may be gathered one at a time; see `Network`."""
+        """Modules of theirs that may be gathered one at a time; see `VideoNetwork`."""
         return [piece for net in self.learners for piece in net.pieces]
 
     @property
-    def teacher(self) -> Network | None:
+    def teacher(self) -> VideoNetwork | None:
         """A network that the checkpoint keeps for the stage after this one."""
         return None
 
 
-stages: Registry[type[Stage]] = Registry("stage", "worldgauge_train.training.stages_distil")
+stages: Registry[type[TrainingStage]] = Registry("stage", "worldgauge_train.training.stages_distil")
 
 
 def adopt(net: nn.Module, parent: nn.Module) -> None:
@@ -170,7 +170,7 @@ TRAJECTORIES = "trajectories.safetensors"
 
 
 @stages.register("init")
-class Init(Stage):
+class Init(TrainingStage):
     """A student of few steps learns from a teacher of many, whose weights it begins with.
 
     Args:
@@ -182,24 +182,24 @@ class Init(Stage):
     after = ("causal", "teacher")
     begins = False
 
-    def __init__(self, recipe: Recipe, net: Network, parent: Parent | None) -> None:
+    def __init__(self, recipe: Recipe, net: VideoNetwork, parent: Parent | None) -> None:
         super().__init__(recipe, net, parent)
         assert parent is not None
         self._shrink = parent.codec.shrink
-        self.guide: Network = parent.net.eval().requires_grad_(False)
+        self.guide: VideoNetwork = parent.net.eval().requires_grad_(False)
         if recipe.init == "consistency":
             self.beside["target"] = deepcopy(net).requires_grad_(False)
         self.levels = sampling_levels(recipe.denoising_steps)
-        self.ways: list[tuple[Window, Tensor]] = []
+        self.ways: list[tuple[ClipWindow, Tensor]] = []
 
     @property
-    def teacher(self) -> Network:
+    def teacher(self) -> VideoNetwork:
         """The teacher, which the next stage needs too."""
         return self.guide
 
     @property
     def stored_bytes(self) -> int:
-        """The ways; see `Stage`."""
+        """The ways; see `TrainingStage`."""
         if self.recipe.init == "consistency":
             return 0
         batches, places = -(-self.recipe.trajectories // self.recipe.batch), math.prod(self.recipe.size)
@@ -208,7 +208,7 @@ class Init(Stage):
         return 2 * (self.recipe.denoising_steps + 1) * frames * planes * places // self._shrink**2
 
     def prepare(self, windows: Windowed, out: Path) -> None:
-        """Let the teacher draw; see `Stage`."""
+        """Let the teacher draw; see `TrainingStage`."""
         self.guide.to(next(self.net.parameters()).device)
         if self.recipe.init == "consistency":
             return
@@ -225,8 +225,8 @@ class Init(Stage):
         found = load_tensors(path, like)
         self.ways = [(window, found[f"{number}"]) for number, window in enumerate(given)]
 
-    def losses(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
-        """Squared errors of the student's guesses; see `Stage`."""
+    def losses(self, window: ClipWindow, step: int, generator: torch.Generator) -> Tensor:
+        """Squared errors of the student's guesses; see `TrainingStage`."""
         if self.recipe.init == "consistency":
             return self._consistency(window, generator)
         window, way = self.ways[int(torch.randint(len(self.ways), (), generator=generator))]
@@ -238,14 +238,14 @@ class Init(Stage):
         return (self.net.guesses(window, noisy, t) - way[-1]).square().flatten(1).mean(1)
 
     def before_step(self, step: int) -> None:
-        """Let the target of consistency follow the student; see `Stage`."""
+        """Let the target of consistency follow the student; see `TrainingStage`."""
         if self.recipe.init == "consistency":
             own = self.net.state_dict()
             with torch.no_grad():
                 for name, mine in self.beside["target"].state_dict().items():
                     mine.lerp_(gathered(own[name]), 1 - FOLLOWING)
 
-    def _consistency(self, window: Window, generator: torch.Generator) -> Tensor:
+    def _consistency(self, window: ClipWindow, generator: torch.Generator) -> Tensor:
         target = self.beside["target"]
         steps = steps_of(window, self.net)
         b, s = steps.shape[:2]
@@ -262,7 +262,7 @@ class Init(Stage):
         return (self.net.guesses(window, noisy, t) - wanted).square().flatten(1).mean(1)
 
 
-def ways_of(teacher: Network, window: Window, recipe: Recipe, generator: torch.Generator) -> Tensor:
+def ways_of(teacher: VideoNetwork, window: ClipWindow, recipe: Recipe, generator: torch.Generator) -> Tensor:
     """Follow a teacher down from noise for all steps of windows, each from the true ones before it."""
     kept = recipe.denoising_steps
     levels = sampling_levels(kept * -(-LEVELS // kept))
@@ -279,7 +279,7 @@ def ways_of(teacher: Network, window: Window, recipe: Recipe, generator: torch.G
     return torch.stack([*found, x])
 
 
-def steps_of(window: Window, net: Network) -> Tensor:
+def steps_of(window: ClipWindow, net: VideoNetwork) -> Tensor:
     """The steps of windows after their past.
 
     Returns:
@@ -288,19 +288,19 @@ def steps_of(window: Window, net: Network) -> Tensor:
     return window.frames[:, net.shape.past :].unflatten(1, (-1, net.shape.frames))
 
 
-def _like(net: Network, window: Window, recipe: Recipe) -> Tensor:
+def _like(net: VideoNetwork, window: ClipWindow, recipe: Recipe) -> Tensor:
     shape = steps_of(window, net).shape
     return torch.empty((recipe.denoising_steps + 1, *shape), dtype=torch.float16, device="meta")
 
 
 @stages.register("causal")
-class Causal(Stage):
+class Causal(TrainingStage):
     """The next step at any level of noise (flow matching), from true earlier ones."""
 
     after: ClassVar[tuple[str, ...]] = ("causal", "teacher")
 
     def noising(self, steps: Tensor, generator: torch.Generator, *, pure: bool = False) -> Noised:
-        """Draw levels and noise; see `Stage`."""
+        """Draw levels and noise; see `TrainingStage`."""
         if pure:
             return Noised(torch.randn(steps.shape, generator=generator).to(steps), torch.ones(len(steps)).to(steps))
         t = draw_levels(len(steps), generator).to(steps)
@@ -308,14 +308,14 @@ class Causal(Stage):
 
 
 @stages.register("regress")
-class Regress(Stage):
+class Regress(TrainingStage):
     """The next step at once, from no noise: an honest, blurred baseline."""
 
     after = ("regress",)
     at_once = True
 
     def noising(self, steps: Tensor, generator: torch.Generator, *, pure: bool = False) -> Noised:
-        """No noise, and the highest level; see `Stage`."""
+        """No noise, and the highest level; see `TrainingStage`."""
         return Noised(torch.zeros_like(steps), torch.ones(len(steps)).to(steps))
 
 
@@ -327,5 +327,5 @@ class Teacher(Causal):
 
     @classmethod
     def settings(cls, recipe: Recipe) -> dict[str, Any]:
-        """All steps of a window together; see `Stage`."""
+        """All steps of a window together; see `TrainingStage`."""
         return {**super().settings(recipe), "together": recipe.drawn}

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from worldgauge_train.nets.architectures import (
-    Network,
+    ClipWindow,
     Recalled,
-    Window,
+    VideoNetwork,
     descended,
     level_loss,
     noised,
@@ -28,14 +28,14 @@ from worldgauge_train.nets.architectures import (
     shifted,
 )
 from worldgauge_train.training.recipe import Recipe
-from worldgauge_train.training.stages import FIRST_WINDOW, Causal, Parent, Stage, Windowed, stages, steps_of
+from worldgauge_train.training.stages import FIRST_WINDOW, Causal, Parent, TrainingStage, Windowed, stages, steps_of
 from worldgauge_train.training.team import gathered_all
 
 SIGMA = 1.5
 """Pixels; what is finer is detail."""
 
 
-class Looks(NamedTuple):
+class StepStatistics(NamedTuple):
     """Looks of drawn steps.
 
     Attributes:
@@ -49,7 +49,7 @@ class Looks(NamedTuple):
     error: float
 
 
-def looks_of(drawn: Tensor, truth: Tensor) -> Looks:
+def looks_of(drawn: Tensor, truth: Tensor) -> StepStatistics:
     """Compare drawn steps with the true ones.
 
     Args:
@@ -60,7 +60,9 @@ def looks_of(drawn: Tensor, truth: Tensor) -> Looks:
     fine, true = (_fine(one.flatten(0, 2)).flatten(1) for one in (drawn, truth))
     both = (fine * true).sum(1)
     norms = fine.norm(dim=1) * true.norm(dim=1)
-    return Looks(energy, float((both / norms.clamp(min=1e-9)).mean()), float((drawn - truth)[:, 0].square().mean()))
+    return StepStatistics(
+        energy, float((both / norms.clamp(min=1e-9)).mean()), float((drawn - truth)[:, 0].square().mean())
+    )
 
 
 def _fine(frames: Tensor) -> Tensor:
@@ -82,7 +84,7 @@ EVERY, BATCHES, DRAWN_FROM = 10, 2, 2 * FIRST_WINDOW
 
 
 @stages.register("distil")
-class Distil(Stage):
+class Distil(TrainingStage):
     """The student and a critic by turns, `critic_steps` of the critic for one of the student.
 
     Args:
@@ -95,7 +97,7 @@ class Distil(Stage):
     begins = False
     betas = (0.0, 0.999)
 
-    def __init__(self, recipe: Recipe, net: Network, parent: Parent | None) -> None:
+    def __init__(self, recipe: Recipe, net: VideoNetwork, parent: Parent | None) -> None:
         super().__init__(recipe, net, parent)
         assert parent is not None
         assert parent.teacher is not None
@@ -103,21 +105,21 @@ class Distil(Stage):
         self.beside = {"critic": deepcopy(self.guide).requires_grad_(True), "best": deepcopy(net).requires_grad_(False)}
         self.scales = {"critic": CRITIC_RATE}
         self.levels = sampling_levels(recipe.denoising_steps)
-        self.looked_at: list[Window] = []
-        self.of_teacher: Looks | None = None
-        self.at_first: Looks | None = None
+        self.looked_at: list[ClipWindow] = []
+        self.of_teacher: StepStatistics | None = None
+        self.at_first: StepStatistics | None = None
         self.most: float | None = None
 
     def is_watched(self, step: int) -> bool:
-        """Losses of the critic; see `Stage`."""
+        """Losses of the critic; see `TrainingStage`."""
         return (step + 1) % self.cycle != 0
 
     def updates(self, step: int) -> int | None:
-        """Those of the student: a step of the critic does not make the average forget; see `Stage`."""
+        """Those of the student: a step of the critic does not make the average forget; see `TrainingStage`."""
         return None if self.is_watched(step) else step // self.cycle
 
-    def losses(self, window: Window, step: int, generator: torch.Generator) -> Tensor:
-        """The critic's flow loss, or the student's direction; see `Stage`."""
+    def losses(self, window: ClipWindow, step: int, generator: torch.Generator) -> Tensor:
+        """The critic's flow loss, or the student's direction; see `TrainingStage`."""
         if self.is_watched(step):
             with torch.no_grad():
                 drawn = rolled(self.net, window, self.levels, generator)
@@ -133,7 +135,7 @@ class Distil(Stage):
         fake, real = self._guesses(window, drawn.detach(), generator)
         return matching_loss(drawn, fake, real)
 
-    def _guesses(self, window: Window, drawn: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def _guesses(self, window: ClipWindow, drawn: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """What the critic and the teacher take for x0, from the same noise."""
         b, s = drawn.shape[:2]
         t = LOWEST + (HIGHEST - LOWEST) * torch.rand(b, generator=generator).to(drawn)
@@ -150,14 +152,14 @@ class Distil(Stage):
         return fake, real
 
     def prepare(self, windows: Windowed, out: Path) -> None:
-        """Look at what teacher and student draw at first; see `Stage`."""
+        """Look at what teacher and student draw at first; see `TrainingStage`."""
         self.guide.to(next(self.net.parameters()).device)
         self.looked_at = [windows(DRAWN_FROM + number) for number in range(BATCHES)]
         teacher = self._looks(self.guide, sampling_levels(4 * self.recipe.denoising_steps))
         self.of_teacher, self.at_first = teacher, self._looks(self.beside["best"], self.levels)
 
     def verdict(self, step: int, average: Mapping[str, Tensor]) -> str | None:
-        """Whether the student has collapsed; its best weights so far are kept; see `Stage`."""
+        """Whether the student has collapsed; its best weights so far are kept; see `TrainingStage`."""
         if step % self.judged_every:
             return None
         assert self.of_teacher is not None
@@ -181,18 +183,18 @@ class Distil(Stage):
         return None
 
     def kept(self, average: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """The best weights by detail; see `Stage`."""
+        """The best weights by detail; see `TrainingStage`."""
         best: Mapping[str, Tensor] = self.beside["best"].state_dict()
         return best
 
     @property
     def cycle(self) -> int:
-        """Steps of the critic, and one of the student; see `Stage`."""
+        """Steps of the critic, and one of the student; see `TrainingStage`."""
         return self.recipe.critic_steps + 1
 
     @property
     def judged_every(self) -> int:
-        """See `Stage`."""
+        """See `TrainingStage`."""
         return EVERY * self.cycle
 
     @property
@@ -200,18 +202,18 @@ class Distil(Stage):
         """None: how many denoising steps a rollout has is chance, so processes call blocks unequally often."""
         return []
 
-    def _looks(self, net: Network, levels: list[float]) -> Looks:
+    def _looks(self, net: VideoNetwork, levels: list[float]) -> StepStatistics:
         found = []
         for number, window in enumerate(self.looked_at):
             generator = torch.Generator().manual_seed(self.recipe.seed + 3 + number)
             with torch.no_grad():
                 drawn = rolled(net, window, levels, generator, number=len(levels) - 2)
             found.append(looks_of(drawn, steps_of(window, net)))
-        return Looks(*(sum(column) / len(found) for column in zip(*found, strict=True)))
+        return StepStatistics(*(sum(column) / len(found) for column in zip(*found, strict=True)))
 
 
 def rolled(
-    net: Network, window: Window, levels: list[float], generator: torch.Generator, *, number: int | None = None
+    net: VideoNetwork, window: ClipWindow, levels: list[float], generator: torch.Generator, *, number: int | None = None
 ) -> Tensor:
     """Let a network draw the steps of windows from its own drawing.
 
@@ -261,7 +263,7 @@ def matching_loss(drawn: Tensor, fake: Tensor, real: Tensor) -> Tensor:
     return 0.5 * (drawn - target).square().flatten(1).mean(1)
 
 
-def _with(window: Window, drawn: Tensor) -> Window:
+def _with(window: ClipWindow, drawn: Tensor) -> ClipWindow:
     """Windows whose steps after the past are the student's."""
     past = window.frames.shape[1] - drawn.shape[1] * drawn.shape[2]
     return window._replace(frames=torch.cat([window.frames[:, :past], drawn.detach().flatten(1, 2)], 1))

@@ -47,7 +47,7 @@ class Optimiser(Protocol):
 
 
 @dataclass
-class TrainingState:
+class ResumableState:
     """The state of a training between two steps.
 
     Attributes:
@@ -162,7 +162,7 @@ def begin_state(
     betas: tuple[float, float],
     besides: Mapping[Any, float] | None = None,
     optimizer: str = "adamw",
-) -> TrainingState:
+) -> ResumableState:
     """The state before the first step."""
     trained = [(list(net.parameters()), 1.0)]
     trained += [(list(other.parameters()), scale) for other, scale in (besides or {}).items()]
@@ -177,7 +177,7 @@ def begin_state(
             weight_decay=recipe.decay,
         )
     average = {name: value.clone() for name, value in net.state_dict().items()}
-    state = TrainingState(net, average, made, torch.Generator().manual_seed(recipe.seed + 1))
+    state = ResumableState(net, average, made, torch.Generator().manual_seed(recipe.seed + 1))
     state.warm_moments()
     return state
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from worldgauge.core.errors import DataError
 from worldgauge_train.training.log import BINS, Log
 from worldgauge_train.training.material import Mark
-from worldgauge_train.training.state import TrainingState
+from worldgauge_train.training.state import ResumableState
 from worldgauge_train.training.team import Team, gathered, gathered_all
 
 Precision = Literal["float32", "bfloat16"]
@@ -61,7 +61,7 @@ class Learned:
         return late_share(step, self.recipe.steps, self.recipe.warm_up, spent)
 
 
-class Asked(nn.Module):  # type: ignore[misc, unused-ignore]
+class LearnedModule(nn.Module):  # type: ignore[misc, unused-ignore]
     """What is learned as one module, so that accelerate sees its weights and where they are used.
 
     Args:
@@ -95,7 +95,7 @@ class Stepping:
     team: Team
     half: bool = False
 
-    def take(self, state: TrainingState, window: Any, spent: float = 0.0) -> bool:
+    def take(self, state: ResumableState, window: Any, spent: float = 0.0) -> bool:
         """Take one step; False where it was left out.
 
         A batch of several parts has a source of chance for each, so that it is the same for any number of processes.
@@ -162,7 +162,7 @@ class Hooks(NamedTuple):
 
 def go_on(
     out: Path,
-    state: TrainingState,
+    state: ResumableState,
     stepping: Stepping,
     log: Log | None,
     hooks: Hooks,
@@ -247,14 +247,14 @@ def _sources(generator: torch.Generator, parts: int) -> list[torch.Generator]:
     return [torch.Generator().manual_seed(seed) for seed in seeds]
 
 
-def _save(out: Path, state: TrainingState, team: Team, hooks: Hooks) -> None:
+def _save(out: Path, state: ResumableState, team: Team, hooks: Hooks) -> None:
     if team.is_first:
         hooks.before_save(state.step)
     state.save(out, writes=team.is_first)
     team.wait()
 
 
-def _row(state: TrainingState, learned: Learned, waited: float) -> dict[str, Any]:
+def _row(state: ResumableState, learned: Learned, waited: float) -> dict[str, Any]:
     """What the log tells of a step."""
     recipe = learned.recipe
     told: dict[str, Any] = {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from worldgauge.core.actions import ActionSpace, Motion
 from worldgauge.core.errors import UsageError
 from worldgauge.metrics.colour import detail_correlation
-from worldgauge.models.references.tiny import MOTION_SCALES, Rows, Told, key_width
+from worldgauge.models.baselines.tiny import MOTION_SCALES, Rows, Told, key_width
 from worldgauge_train.nets.reckoning import Poses
 from worldgauge_train.training.cache import CachedClip
 
@@ -43,7 +43,7 @@ COLUMNS = (
 """Names of the numbers; those that clips are too short for are None."""
 
 
-class Asked(NamedTuple):
+class RolloutInput(NamedTuple):
     """What a model is asked.
 
     Attributes:
@@ -59,7 +59,7 @@ class Asked(NamedTuple):
     poses: Poses
 
 
-Rollout = Callable[[Sequence[Asked]], list[FrameArray]]
+Rollout = Callable[[Sequence[RolloutInput]], list[FrameArray]]
 """Draws what follows each of several pasts of one length: (horizon, H, W, 3) uint8 each."""
 
 
@@ -72,9 +72,6 @@ class Validation:
         fps: Frames a second.
         opposite: What replaces actions by their opposites: rows @ this (`opposite_of`).
         what: What the clips are, for a reader.
-
-    Raises:
-        UsageError: The clips are too short.
     """
 
     clips: Sequence[CachedClip]
@@ -102,11 +99,11 @@ class Validation:
         """Frames that are asked for."""
         return self.length - self.shown
 
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[RolloutInput]:
         """The questions, one a clip."""
         shown, length = self.shown, self.length
         return [
-            Asked(np.array(one.frames[:shown]), one.rows[shown:length], one.rows[:shown], one.poses[:length])
+            RolloutInput(np.array(one.frames[:shown]), one.rows[shown:length], one.rows[:shown], one.poses[:length])
             for one in self.clips
         ]
 
@@ -184,18 +181,7 @@ def opposite_of(space: ActionSpace, told: Told) -> Rows:
         for other in range(count):
             if axis.motion != Motion() and np.array_equal(moves[other], -moves[one]):
                 keys[one, one], keys[one, other] = 0, 1
-    motion = np.diag(_opposite_motion(space, moves))
-    if told == "keys":
-        return keys.astype(np.float32)
-    if told == "motion":
-        return motion.astype(np.float32)
-    return np.block(
-        [[keys, np.zeros((len(keys), len(MOTION_SCALES)))], [np.zeros((len(MOTION_SCALES), len(keys))), motion]]
-    ).astype(np.float32)
-
-
-def _opposite_motion(space: ActionSpace, moves: NDArray[np.float64]) -> list[float]:
-    """Sign of each part of the nominal motion: it is turned round where all columns that cause it can be."""
+    # Sign of each part of the nominal motion: it is turned round where all columns that cause it can be.
     signs = []
     for part in range(len(MOTION_SCALES)):
         causes = [n for n in range(len(space)) if moves[n, part]]
@@ -204,7 +190,14 @@ def _opposite_motion(space: ActionSpace, moves: NDArray[np.float64]) -> list[flo
             for n in causes
         )
         signs.append(-1.0 if causes and able else 1.0)
-    return signs
+    motion = np.diag(signs)
+    if told == "keys":
+        return keys.astype(np.float32)
+    if told == "motion":
+        return motion.astype(np.float32)
+    return np.block(
+        [[keys, np.zeros((len(keys), len(MOTION_SCALES)))], [np.zeros((len(MOTION_SCALES), len(keys))), motion]]
+    ).astype(np.float32)
 
 
 def mse(drawn: FrameArray, truth: FrameArray) -> float:

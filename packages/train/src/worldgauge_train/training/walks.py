@@ -22,7 +22,7 @@ from worldgauge.core.actions import ActionSpace
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.core.registry import Registry
 from worldgauge.engine.options import given_fields, is_typed_as_text, options_of, parse
-from worldgauge.models.references.tiny import Told
+from worldgauge.models.baselines.tiny import Told
 from worldgauge_serve import value_of
 from worldgauge_train.training.cache import CachedClip
 from worldgauge_train.training.clip import Split, TrainingClip

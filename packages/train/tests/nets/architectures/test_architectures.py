@@ -12,16 +12,16 @@ from torch import Tensor  # noqa: E402
 from worldgauge.core.errors import UsageError  # noqa: E402
 from worldgauge_train.nets import conv  # noqa: E402
 from worldgauge_train.nets.architectures import (  # noqa: E402
-    Network,
+    ClipWindow,
     Noised,
     Recalled,
-    Window,
+    VideoNetwork,
     architectures,
     draw_levels,
     level_loss,
     noised,
 )
-from worldgauge_train.nets.drawing import Drawing, Question, Sampling  # noqa: E402
+from worldgauge_train.nets.drawing import Question, SampledNetwork, Sampling  # noqa: E402
 from worldgauge_train.nets.layers import HEADS  # noqa: E402
 from worldgauge_train.nets.memory import memories  # noqa: E402
 
@@ -33,7 +33,7 @@ SETTINGS: dict[str, Any] = {
 COLUMNS, SIZE, DRAWN = 5, (24, 12), 3
 
 
-def made(kind: str, memory: str = "window", head: str = "moving", **more: Any) -> Network:
+def made(kind: str, memory: str = "window", head: str = "moving", **more: Any) -> VideoNetwork:
     settings = {**SETTINGS, "memory": memory, "head": head, **more}
     architecture = architectures.get(kind)
     torch.manual_seed(0)
@@ -59,7 +59,7 @@ every = pytest.mark.parametrize(("kind", "memory", "head"), ALL)
 with_memory = pytest.mark.parametrize(("kind", "memory"), sorted({(kind, memory) for kind, memory, _ in ALL}))
 
 
-def shaken(net: Network, size: float = 0.1) -> Network:
+def shaken(net: VideoNetwork, size: float = 0.1) -> VideoNetwork:
     """The network with other weights than its first, so that all of it counts."""
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
@@ -68,16 +68,16 @@ def shaken(net: Network, size: float = 0.1) -> Network:
     return net.eval()
 
 
-def window_for(net: Network, count: int = 2, dtype: torch.dtype = torch.float32) -> Window:
+def window_for(net: VideoNetwork, count: int = 2, dtype: torch.dtype = torch.float32) -> ClipWindow:
     generator = torch.Generator().manual_seed(4)
     frames = 4 + DRAWN * 2
     seen = torch.rand(count, frames, 3, SIZE[1], SIZE[0], generator=generator, dtype=dtype) * 2 - 1
     rows = torch.rand(count, frames, COLUMNS, generator=generator, dtype=dtype)
     m = net.shape.fetched
     if not m:
-        return Window(seen, rows)
+        return ClipWindow(seen, rows)
     fetched = torch.rand(count, DRAWN, m, 3, SIZE[1], SIZE[0], generator=generator, dtype=dtype) * 2 - 1
-    return Window(seen, rows, fetched, torch.rand(count, DRAWN, m, 5, generator=generator, dtype=dtype))
+    return ClipWindow(seen, rows, fetched, torch.rand(count, DRAWN, m, 5, generator=generator, dtype=dtype))
 
 
 def noising(steps: Tensor, generator: torch.Generator, *, pure: bool = False) -> Noised:
@@ -85,7 +85,7 @@ def noising(steps: Tensor, generator: torch.Generator, *, pure: bool = False) ->
     return Noised(noised(steps, torch.randn(steps.shape, generator=generator), t), t)
 
 
-def asked(net: Network, window: Window) -> tuple[Tensor, Tensor]:
+def asked(net: VideoNetwork, window: ClipWindow) -> tuple[Tensor, Tensor]:
     """Steps and levels to guess from."""
     generator = torch.Generator().manual_seed(5)
     shape = (len(window.frames), DRAWN, 2, 3, SIZE[1], SIZE[0])
@@ -134,7 +134,7 @@ def test_checkpointing_saves_memory_and_changes_no_gradient(kind: str, memory: s
 )  # fmt: skip
 def test_a_compiled_network_is_the_same(kind: str, device: str, backend: str) -> None:
     net = shaken(made(kind)).to(device)
-    window = Window(*(None if one is None else one.to(device) for one in window_for(net)))
+    window = ClipWindow(*(None if one is None else one.to(device) for one in window_for(net)))
     noisy, t = (one.to(device) for one in asked(net, window))
     with torch.no_grad():
         plain, names = net.guesses(window, noisy, t), list(net.state_dict())
@@ -222,7 +222,7 @@ def test_a_batch_is_its_parts(kind: str, memory: str) -> None:
     with torch.no_grad():
         whole = net.guesses(window, noisy, t)
         for k in range(3):
-            part = Window(*(None if one is None else one[k : k + 1] for one in window))  # type: ignore[arg-type]
+            part = ClipWindow(*(None if one is None else one[k : k + 1] for one in window))  # type: ignore[arg-type]
             alone = net.guesses(part, noisy[k : k + 1], t[k : k + 1])
             torch.testing.assert_close(alone, whole[k : k + 1], atol=1e-5 * float(whole.abs().max()), rtol=0)
 
@@ -238,8 +238,8 @@ def question(length: int, horizon: int, seed: int) -> Question:
     )
 
 
-def drawn(net: Network, sampling: Sampling, *questions: Question) -> list[np.ndarray]:
-    chunks = list(Drawing(net, sampling, most=8).batch(questions))
+def drawn(net: VideoNetwork, sampling: Sampling, *questions: Question) -> list[np.ndarray]:
+    chunks = list(SampledNetwork(net, sampling, most=8).batch(questions))
     return [np.concatenate([chunk[k] for chunk in chunks]) for k in range(len(questions))]
 
 
@@ -283,7 +283,7 @@ def test_one_clip_is_learned_by_heart(kind: str) -> None:
     wide = torch.rand(1, 3, 3, 10, generator=generator)
     wide = torch.nn.functional.interpolate(wide, size=(12, 40), mode="bilinear")[0] * 2 - 1
     frames = torch.stack([wide[..., at : at + 24] for at in (0, 2, 3, 5, 8, 7, 9, 11)])[None]
-    window = Window(frames, torch.rand(1, 8, COLUMNS, generator=generator))
+    window = ClipWindow(frames, torch.rand(1, 8, COLUMNS, generator=generator))
     optimiser = torch.optim.AdamW(net.parameters(), lr=4e-3, betas=(0.9, 0.99))
     noisy, t = torch.zeros(1, 3, 2, 3, 12, 24), torch.ones(1, 3)
     wanted = frames[:, 2:].unflatten(1, (3, 2))
@@ -303,7 +303,7 @@ def test_a_panorama_that_is_turned_is_drawn_turned(memory: str, head: str) -> No
     net = shaken(made("conv", memory, head, wraps=True)).double()
     window = window_for(net, dtype=torch.float64)
     noisy, t = asked(net, window)
-    turned = Window(*(one if one is None or one.ndim < 5 else one.roll(8, -1) for one in window))
+    turned = ClipWindow(*(one if one is None or one.ndim < 5 else one.roll(8, -1) for one in window))
     with torch.no_grad():
         plain = net.guesses(window, noisy, t)
         torch.testing.assert_close(net.guesses(turned, noisy.roll(8, -1), t), plain.roll(8, -1), atol=1e-9, rtol=1e-9)

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from worldgauge_train.nets.architectures import Recalled, Window  # noqa: E402
+from worldgauge_train.nets.architectures import ClipWindow, Recalled  # noqa: E402
 from worldgauge_train.nets.causal import CausalNet, CausalShape  # noqa: E402
 from worldgauge_train.nets.layers import (  # noqa: E402
     Recurrence,
@@ -27,11 +27,15 @@ def net_of(window: int = 3, depth: int = 1, memory: str = "window", together: in
     return net
 
 
-def windows(steps: int) -> tuple[Window, torch.Tensor, torch.Tensor]:
+def windows(steps: int) -> tuple[ClipWindow, torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(2)
     frames, noisy = (torch.randn(1, n, 3, 8, 12, generator=generator, dtype=torch.float64) for n in (steps, steps - 1))
     rows = torch.randn(1, steps, 3, generator=generator, dtype=torch.float64)
-    return Window(frames, rows), noisy[:, :, None], torch.rand(1, steps - 1, generator=generator, dtype=torch.float64)
+    return (
+        ClipWindow(frames, rows),
+        noisy[:, :, None],
+        torch.rand(1, steps - 1, generator=generator, dtype=torch.float64),
+    )
 
 
 @pytest.mark.parametrize(("memory", "reaches"), [("window", False), ("state", True)])
@@ -82,7 +86,7 @@ def test_other_inner_layers_draw_step_by_step_as_at_once_and_learn(more: dict[st
     net = CausalNet(shape).double()
     window, noisy, t = windows(5)
     fetched = torch.randn(1, 4, 2, 3, 8, 12, dtype=torch.float64)
-    window = Window(window.frames, window.rows, fetched, torch.randn(1, 4, 2, 5, dtype=torch.float64))
+    window = ClipWindow(window.frames, window.rows, fetched, torch.randn(1, 4, 2, 5, dtype=torch.float64))
     optimiser, reached = torch.optim.AdamW(net.parameters(), lr=1e-2), set()
     for _ in range(6):
         optimiser.zero_grad()

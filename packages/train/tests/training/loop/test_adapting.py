@@ -14,6 +14,7 @@ for needed in ("diffusers", "transformers", "peft", "ftfy"):
 
 from support.commands import command  # noqa: E402
 from support.pipelines import tiny_pipeline  # noqa: E402
+from support.training_processes import interrupted  # noqa: E402
 from worldgauge.core.actions import LOOP_WALK, Actions  # noqa: E402
 from worldgauge.core.episode import Context  # noqa: E402
 from worldgauge.core.errors import DataError, RunError, UsageError  # noqa: E402
@@ -22,7 +23,7 @@ from worldgauge.core.io import read_json_object  # noqa: E402
 from worldgauge.core.model import RolloutRequest, checked_rollout  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
 from worldgauge_train.models import Adapted  # noqa: E402
-from worldgauge_train.training import adapting, stepping  # noqa: E402
+from worldgauge_train.training import adapting  # noqa: E402
 from worldgauge_train.training.adapt import Adaptation  # noqa: E402
 from worldgauge_train.training.adapting import adapt  # noqa: E402
 from worldgauge_train.training.clip import Split, TrainingClip, read_clips, training_sources  # noqa: E402
@@ -85,21 +86,8 @@ def test_a_stopped_one_ends_in_the_same_bytes(
     texts: dict[str, TrainingClip],
     made: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    take, left = stepping.Stepping.take, [2]
-
-    def killed(*given: object) -> bool:
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return take(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(stepping, "SAVE_EVERY_S", -1.0)
-    monkeypatch.setattr(stepping.Stepping, "take", killed)
-    with pytest.raises(KeyboardInterrupt):
-        adapt(TINY, material, texts, base, tmp_path)
-    monkeypatch.setattr(stepping.Stepping, "take", take)
+    interrupted(2, lambda: adapt(TINY, material, texts, base, tmp_path))
     adapt(TINY, material, texts, base, tmp_path)
     for name in ("adapter.safetensors", "config.json"):
         old, new = (folder / name for folder in (made, tmp_path))

@@ -11,7 +11,7 @@ pytest.importorskip("diffusers")
 
 from worldgauge.core.actions import LOOP_WALK  # noqa: E402
 from worldgauge.core.errors import DataError  # noqa: E402
-from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
+from worldgauge.models.baselines.tiny import mirror_of, row_width  # noqa: E402
 from worldgauge_train.models import Trained  # noqa: E402
 from worldgauge_train.nets.checkpoint import load_tensors  # noqa: E402
 from worldgauge_train.nets.codecs import codecs  # noqa: E402

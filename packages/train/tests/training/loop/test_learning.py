@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
+from worldgauge.models.baselines.tiny import mirror_of, row_width  # noqa: E402
 from worldgauge_train.training.log import read_log  # noqa: E402
 from worldgauge_train.training.loop import train  # noqa: E402
 from worldgauge_train.training.material import Material, read_validation  # noqa: E402

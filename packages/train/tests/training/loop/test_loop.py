@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 from worldgauge.core.actions import LOOP_WALK  # noqa: E402
 from worldgauge.core.errors import DataError, RunError, UsageError  # noqa: E402
 from worldgauge.core.io import dumps, read_json_object  # noqa: E402
-from worldgauge.models.references.tiny import (  # noqa: E402
+from worldgauge.models.baselines.tiny import (  # noqa: E402
     mirror_of,
     row_width,
     trained_scenes,
@@ -175,21 +175,21 @@ def test_steps_that_are_not_finite_are_left_out_and_ten_end_it(
 
 
 def test_a_full_disk_keeps_the_last_state(material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from worldgauge_train.training.state import TrainingState
+    from worldgauge_train.training.state import ResumableState
 
-    save = TrainingState.save
+    save = ResumableState.save
 
-    def full(self: TrainingState, folder: Path, *, writes: bool = True) -> None:
+    def full(self: ResumableState, folder: Path, *, writes: bool = True) -> None:
         if self.step > 4:
             raise DataError(f"{folder}: cannot be written (No space left on device)")
         save(self, folder)
 
     monkeypatch.setattr(stepping, "SAVE_EVERY_S", -1.0)
-    monkeypatch.setattr(TrainingState, "save", full)
+    monkeypatch.setattr(ResumableState, "save", full)
     with pytest.raises(DataError, match="No space left"):
         train(TINY, material, tmp_path / "full")
     assert read_json_object(tmp_path / "full" / "state" / "counters.json")["step"] == 4
-    monkeypatch.setattr(TrainingState, "save", save)
+    monkeypatch.setattr(ResumableState, "save", save)
     whole = train(TINY, material, tmp_path / "whole")
     again = train(TINY, material, tmp_path / "full")
     assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()

@@ -8,15 +8,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from support.training_processes import material_of, noise_clips  # noqa: E402
 from worldgauge.core.actions import LOOP_WALK, Actions  # noqa: E402
 from worldgauge.core.episode import Context  # noqa: E402
 from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.core.io import read_json_object  # noqa: E402
 from worldgauge.core.model import RolloutRequest  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
-from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
 from worldgauge_train.models import Trained  # noqa: E402
-from worldgauge_train.training.cache import CachedClip  # noqa: E402
 from worldgauge_train.training.loop import train  # noqa: E402
 from worldgauge_train.training.material import Material  # noqa: E402
 from worldgauge_train.training.recipe import Recipe, changed  # noqa: E402
@@ -40,13 +39,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def material() -> Material:
-    clips = []
-    for number in range(3):
-        rng = np.random.default_rng(number)
-        rows = rng.random((30, row_width(LOOP_WALK)), np.float32)
-        frames = rng.integers(0, 256, (30, 16, 32, 3), np.uint8)
-        clips.append(CachedClip(f"{number}", "made-up", f"{number}", frames, rows, rng.normal(0, 1, (30, 5))))
-    return Material(clips, (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0, LOOP_WALK)
+    return material_of(noise_clips(3, 30, (32, 16)))
 
 
 def drawn(folder: Path, **settings: Any) -> np.ndarray:

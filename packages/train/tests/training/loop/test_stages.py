@@ -8,20 +8,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from worldgauge.core.actions import LOOP_WALK  # noqa: E402
+from support.training_processes import interrupted, material_of, noise_clips  # noqa: E402
 from worldgauge.core.errors import RunError, UnknownNameError, UsageError  # noqa: E402
 from worldgauge.core.io import loads, read_json_object  # noqa: E402
-from worldgauge.models.references.tiny import mirror_of, row_width  # noqa: E402
 from worldgauge_train.models import Trained  # noqa: E402
 from worldgauge_train.nets.architectures import (  # noqa: E402
-    Window,
+    ClipWindow,
     architectures,
     sampling_levels,
 )
 from worldgauge_train.nets.checkpoint import load_tensors  # noqa: E402
 from worldgauge_train.training import stages_distil as distil  # noqa: E402
-from worldgauge_train.training import stepping  # noqa: E402
-from worldgauge_train.training.cache import CachedClip  # noqa: E402
 from worldgauge_train.training.loop import train  # noqa: E402
 from worldgauge_train.training.material import Material  # noqa: E402
 from worldgauge_train.training.parents import check_order  # noqa: E402
@@ -42,13 +39,7 @@ TINY = Recipe(
 
 @pytest.fixture(scope="module")
 def material() -> Material:
-    clips = []
-    for number in range(3):
-        rng = np.random.default_rng(number)
-        rows = rng.random((20, row_width(LOOP_WALK)), np.float32)
-        frames = rng.integers(0, 256, (20, 8, 16, 3), np.uint8)
-        clips.append(CachedClip(f"{number}", "made-up", f"{number}", frames, rows, rng.normal(0, 1, (20, 5))))
-    return Material(clips, (LOOP_WALK.name,), row_width(LOOP_WALK), mirror_of(LOOP_WALK), 20.0, LOOP_WALK)
+    return material_of(noise_clips(3, 20))
 
 
 @pytest.fixture(scope="module")
@@ -100,23 +91,11 @@ def test_the_average_of_a_student_counts_its_own_updates(material: Material, ini
 
 @pytest.mark.parametrize("stage", ["init", "distil"])
 def test_an_interrupted_distillation_ends_in_the_same_weights(
-    stage: str, material: Material, causal: Path, init: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stage: str, material: Material, causal: Path, init: Path, tmp_path: Path
 ) -> None:
     parent, recipe = {"init": causal, "distil": init}[stage], changed(TINY, {"stage": stage})
     whole = train(recipe, material, tmp_path / "whole", parent=parent)
-    step, left = stepping.Stepping.take, [3]
-
-    def killed(*given: object) -> bool:
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return step(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(stepping, "SAVE_EVERY_S", -1.0)
-    monkeypatch.setattr(stepping.Stepping, "take", killed)
-    with pytest.raises(KeyboardInterrupt):
-        train(recipe, material, tmp_path / "again", parent=parent)
-    monkeypatch.setattr(stepping.Stepping, "take", step)
+    interrupted(3, lambda: train(recipe, material, tmp_path / "again", parent=parent))
     again = train(recipe, material, tmp_path / "again", parent=parent)
     assert (again / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 
@@ -177,10 +156,10 @@ def test_ways_end_where_euler_steps_end() -> None:
     class Tenth(torch.nn.Module):
         shape = architectures.get("conv").shape_read({"columns": 1, "channels": [8], "frames": 1, "past": 1})
 
-        def guesses(self, window: Window, noisy: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+        def guesses(self, window: ClipWindow, noisy: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
             return 0.1 * noisy
 
-    window = Window(torch.zeros(2, 3, 3, 4, 4), torch.zeros(2, 3, 1))
+    window = ClipWindow(torch.zeros(2, 3, 3, 4, 4), torch.zeros(2, 3, 1))
     recipe = changed(TINY, {"denoising_steps": 4})
     found = ways_of(Tenth(), window, recipe, torch.Generator().manual_seed(1))  # type: ignore[arg-type]
     levels = sampling_levels(48)
@@ -228,7 +207,7 @@ def test_a_rollout_has_gradients_through_one_denoising_step(kind: str) -> None:
     settings = {**vars(changed(TINY, {"past": 4})), "memory": "window", "together": 0}
     torch.manual_seed(0)
     net = architecture(architecture.shape_from(settings, columns=3, planes=3, size=(16, 8)))
-    window = Window(torch.rand(2, 10, 3, 8, 16), torch.rand(2, 10, 3))
+    window = ClipWindow(torch.rand(2, 10, 3, 8, 16), torch.rand(2, 10, 3))
     drawn = rolled(net, window, sampling_levels(4), torch.Generator().manual_seed(2))
     assert drawn.shape == (2, 3, 2, 3, 8, 16)
     drawn.square().mean().backward()

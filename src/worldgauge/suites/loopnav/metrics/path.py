@@ -76,12 +76,7 @@ def normalised_deviation(xy_out: ArrayLike, xy_back: ArrayLike) -> float | None:
 
 
 def seen_surfaces(positions: Iterable[NDArray[np.float32]], *, cell: float = CELL) -> NDArray[np.int64]:
-    """Surfaces seen in any of the views.
-
-    Args:
-        positions: Views (H, W, 3), metres, world frame, NaN where there is no surface.
-        cell: Spacing of the lattice, metres.
-    """
+    """Surfaces in any view (H, W, 3) of metres in the world frame, NaN where there is none. cell: lattice, metres."""
     found = np.zeros(0, np.int64)
     for position in positions:
         codes = surface_codes(position, cell=cell)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError
@@ -103,10 +104,6 @@ def chance_level(
     """Mean score of A against the wrong frames of B: frame t of A with frame (t + k) mod T of B.
 
     No random numbers are used. A frozen video scores exactly its own chance level when all k are taken.
-
-    Args:
-        height: Of the images, pixels.
-        width: Of the images, pixels.
     """
     count = len(a)
     if len(b) != count:
@@ -203,14 +200,7 @@ SEEN_SHARE = 0.5
 
 
 class Bin(NamedTuple):
-    """Frames whose coverage lies in one interval.
-
-    Attributes:
-        low: Least coverage, included.
-        high: Largest coverage, excluded except in the last bin.
-        n: Number of frames.
-        mean: Mean score; None without frames.
-    """
+    """Frames whose coverage is in one interval: low is included, high excluded except in the last bin."""
 
     low: float
     high: float
@@ -331,22 +321,13 @@ Pairs = Mapping[str, NDArray[np.int64]]
 def match_by_place(
     a: SceneGraph, b: SceneGraph, *, height: int, width: int, tau: float = TAU
 ) -> dict[str, NDArray[np.int64]]:
-    """Match instances as SGCS does: as many pairs as possible, and of those matchings the one of least total distance.
-
-    Args:
-        height: Of the image, pixels.
-        width: Of the image, pixels.
-    """
+    """Match instances as SGCS does: as many pairs as possible, and of those matchings that of least total distance."""
     limit = tau * math.hypot(height, width)
     return {name: closest_maximum_matching(_distances(a[name], b[name]), limit) for name in a if name in b}
 
 
 def match_by_look(look_a: Mapping[str, FloatArray], look_b: Mapping[str, FloatArray]) -> dict[str, NDArray[np.int64]]:
-    """Assign instances with the least total difference in look, wherever they stand.
-
-    Args:
-        look_a: By category (k, d), one row per instance in the scene's order; see `mean_colours`.
-    """
+    """Assign instances with the least total difference of `mean_colours` (k, d), wherever they stand."""
     return {
         name: assignment(np.linalg.norm(look_a[name][:, None] - look_b[name], axis=-1))
         for name in look_a
@@ -362,26 +343,34 @@ def mean_colours(
     *,
     min_area: int = 1,
 ) -> dict[str, FloatArray]:
-    """Mean RGB of every instance of label images, in the order of `instances_from_labels`.
+    """Mean RGB (k, 3) by category of the instances in label images (H, W), in the order of `instances_from_labels`.
 
-    Args:
-        rgb: Frame (H, W, 3), uint8.
-        category: Category labels (H, W), uint16.
-        instance: Instance labels (H, W), uint16.
-        min_area: Least area of an instance, pixels.
-
-    Returns:
-        By category (k, 3).
+    Instances of fewer than `min_area` pixels are left out.
     """
     keys, sums = instance_table(category, instance, len(names))
-    codes = category.astype(np.int64) * (int(instance.max()) + 1) + instance
-    order = np.searchsorted(keys[:, 0] * (int(instance.max()) + 1) + keys[:, 1], codes[category > 0])
-    pixels = rgb[category > 0]
-    totals = np.stack([np.bincount(order, pixels[:, c], minlength=len(keys)) for c in range(3)], -1)
     kept = sums[:, 0] >= min_area
-    colours = totals / np.maximum(sums[:, :1], 1)
+    colours = _colour_sums(rgb, category, instance, keys) / np.maximum(sums[:, :1], 1)
     found = {name: colours[kept & (keys[:, 0] == i)] for i, name in enumerate(names, start=1)}
     return {name: rows for name, rows in found.items() if len(rows)}
+
+
+@njit(cache=True, nogil=True)
+def _colour_sums(
+    rgb: NDArray[np.uint8], category: NDArray[np.uint16], instance: NDArray[np.uint16], keys: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Sums (k, 3) of the colours of the pixels of each pair of labels in `keys`, which hold all that occur."""
+    numbers = int(instance.max()) + 1
+    row = np.zeros((int(category.max()) + 1) * numbers, np.int64)
+    for k in range(len(keys)):
+        row[keys[k, 0] * numbers + keys[k, 1]] = k
+    sums = np.zeros((len(keys), 3), np.int64)
+    for y in range(category.shape[0]):
+        for x in range(category.shape[1]):
+            if category[y, x] > 0:
+                k = row[int(category[y, x]) * numbers + int(instance[y, x])]
+                for c in range(3):
+                    sums[k, c] += rgb[y, x, c]
+    return sums
 
 
 @metric(
@@ -427,13 +416,9 @@ def relation_score(a: SceneGraph, b: SceneGraph, pairs: Pairs, *, height: int, w
 
 
 def shape_iou(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
-    """Intersection over union of two masks after their centroids are aligned (by whole pixels).
+    """Intersection over union of two masks (H, W) after their centroids are aligned (by whole pixels).
 
     What the shift moves out of the image counts as lost.
-
-    Args:
-        a: Mask (H, W).
-        b: Mask (H, W).
     """
     if a.shape != b.shape or a.ndim != 2 or not a.any() or not b.any():
         raise ShapeError(f"shape IoU needs two masks (H, W) that are not empty, got {a.shape} and {b.shape}")

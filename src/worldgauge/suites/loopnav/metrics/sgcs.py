@@ -24,32 +24,23 @@ from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.metrics._registry import metric
 from worldgauge.perception.instances import CATEGORIES, Instances, SceneGraph
-from worldgauge.perception.segment import Labels
+from worldgauge.perception.segment import LabelImages
 
 _S = TypeVar("_S", bound=np.generic)
 
 
 def maximum_matching(valid: ArrayLike) -> int:
-    """Size of a maximum bipartite matching; no costs are involved.
+    """Size of a maximum bipartite matching of the allowed pairs, (m, n) bool; no costs are involved.
 
     Uses augmenting paths (Kuhn), so the result is the true maximum in any order of rows and columns.
-
-    Args:
-        valid: (m, n) bool, the pairs that are allowed.
     """
     return int(_augment(_matrix(valid, np.bool_)))
 
 
 def assignment(cost: ArrayLike) -> NDArray[np.int64]:
-    """Complete assignment of rows to columns with the least total cost.
+    """Assignment of rows to columns with the least total of finite costs (m, n): the column of each row, -1 for none.
 
     Hungarian method with potentials, O(min(m, n)^2 max(m, n)).
-
-    Args:
-        cost: (m, n) finite costs.
-
-    Returns:
-        (m,) int64: the column of each row, -1 for none (m > n).
     """
     matrix = _matrix(cost, np.float64)
     if not np.isfinite(matrix).all():
@@ -67,12 +58,7 @@ def closest_maximum_matching(distance: ArrayLike, limit: float) -> NDArray[np.in
     """Of all maximum matchings of the pairs closer than `limit`, the one with the least total distance.
 
     A pair that is too far costs more than all valid pairs together, so distance never outweighs the number of pairs.
-
-    Args:
-        distance: (m, n) distances, not negative.
-
-    Returns:
-        (m,) int64: the column of each row, -1 for none.
+    The result is the column of each row of `distance` (m, n), -1 for none.
     """
     matrix = _matrix(distance, np.float64)
     valid = matrix < limit
@@ -87,9 +73,6 @@ def padded_cost_matches(distance: ArrayLike, limit: float) -> int:
 
     A pair at `limit` or farther costs limit + largest distance + 1, and the total cost is minimised. That constant does
     not outweigh two long valid pairs, so a valid pair can be lost.
-
-    Args:
-        distance: (m, n) distances, not negative.
     """
     matrix = _matrix(distance, np.float64)
     if matrix.size == 0:
@@ -187,17 +170,7 @@ Matching = Literal["maximum", "padded_cost"]
 
 
 class CategoryScore(NamedTuple):
-    """Score of one category of one frame pair.
-
-    Attributes:
-        m: Instances in A.
-        n: Instances in B.
-        p: Matched pairs.
-        score: S_c, 0 to 1.
-        area_a: Area of the category in A, pixels.
-        area_b: Area of the category in B, pixels.
-        weight: w_c, the mean of the two areas.
-    """
+    """Score S_c of one category of one frame pair: m and n instances, p matched pairs, areas in pixels, weight w_c."""
 
     m: int
     n: int
@@ -210,40 +183,26 @@ class CategoryScore(NamedTuple):
 
 @dataclass(frozen=True)
 class FrameScore:
-    """SGCS of one frame pair, with all that is needed to recompute its variants.
-
-    Attributes:
-        value: The score, 0 to 1; None when no category is in either frame.
-        categories: Score of each category by name.
-    """
+    """SGCS of one frame pair and of its categories; the value is None when no category is in either frame."""
 
     value: float | None
     categories: Mapping[str, CategoryScore]
 
 
 class VideoScore(NamedTuple):
-    """SGCS of one video pair.
-
-    Attributes:
-        value: Mean over the defined frames; None when there are none.
-        n: Frames that the mean is taken over.
-        undefined: Frames without a score.
-    """
+    """SGCS of one video pair: the mean over its n defined frames, None when there are none."""
 
     value: float | None
     n: int
     undefined: int
 
 
-class Sampling(NamedTuple):
+class SampledPairs(NamedTuple):
     """Frames to compare: pair i is frame indices_a[i] of A and indices_b[i] of B.
 
     Attributes:
         n_common: Frames that both videos have, before the stride.
-        offset_a: Frames of A left out at the front.
-        offset_b: Frames of B left out at the front.
-        indices_a: Frame indices in A.
-        indices_b: Frame indices in B.
+        offset_a: Frames of A left out at the front; likewise `offset_b`.
     """
 
     n_common: int
@@ -306,10 +265,6 @@ def frame_sgcs(
     """Scene Graph Consistency Score of one frame pair.
 
     The values "zero" and "padded_cost" reproduce the released script where it differs from the paper.
-
-    Args:
-        height: Common height of both frames, pixels.
-        width: Common width of both frames, pixels.
     """
     limit = tau * math.hypot(height, width)
     nothing = Instances(*np.zeros((3, 0)))
@@ -343,7 +298,7 @@ def sample_pairs(
     *,
     alignment: Literal["end", "start"] = "end",
     strict: bool = False,
-) -> Sampling:
+) -> SampledPairs:
     """Every `stride`-th frame of the common length of two videos, starting with its first frame.
 
     The longer video loses frames at the end that is not aligned.
@@ -355,7 +310,7 @@ def sample_pairs(
     common = min(count_a, count_b)
     offset_a, offset_b = (count_a - common, count_b - common) if alignment == "end" else (0, 0)
     at = range(0, common, stride)
-    return Sampling(common, offset_a, offset_b, [offset_a + i for i in at], [offset_b + i for i in at])
+    return SampledPairs(common, offset_a, offset_b, [offset_a + i for i in at], [offset_b + i for i in at])
 
 
 def _category_score(a: Instances, b: Instances, limit: float, matching: Matching) -> CategoryScore:
@@ -373,15 +328,7 @@ Counts = NDArray[np.int64]
 
 
 def confusion(got: NDArray[np.uint16], exact: NDArray[np.uint16], n_categories: int) -> Counts:
-    """Count the pixels of every pair of exact label and predicted label; add up the counts of several frames.
-
-    Args:
-        got: (H, W) uint16 predicted labels 0..n_categories; 0 is none.
-        exact: (H, W) uint16 exact labels 0..n_categories; 0 is none.
-
-    Returns:
-        (n + 1, n + 1) counts by exact label (row) and predicted label (column).
-    """
+    """Counts (n + 1, n + 1) of pixels by exact label (row) and predicted label (column), 0 for none."""
     if got.shape != exact.shape or got.ndim != 2:
         raise ShapeError(f"label images need equal (H, W) shapes, got {got.shape} and {exact.shape}")
     size = n_categories + 1
@@ -415,14 +362,7 @@ def category_iou(counts: Counts) -> list[float | None]:
 
 
 class Accuracy(NamedTuple):
-    """Agreement of a segmenter with exact labels.
-
-    Attributes:
-        pixel_accuracy: Share of the pixels with an exact category that have this category.
-        iou: Intersection over union of each category; None when it occurs in neither.
-        sgcs: Mean SGCS of the masks against the exact ones.
-        frames: Number of frames.
-    """
+    """Agreement of a segmenter with exact labels: share of pixels, IoU by category, mean SGCS of its masks."""
 
     pixel_accuracy: float | None
     iou: dict[str, float | None]
@@ -430,12 +370,8 @@ class Accuracy(NamedTuple):
     frames: int
 
 
-def accuracy_against_exact(pairs: Iterable[tuple[Labels, Labels]]) -> Accuracy:
-    """Accuracy of a segmenter over frames.
-
-    Args:
-        pairs: Pairs (its labels, exact labels) of the same frames.
-    """
+def accuracy_against_exact(pairs: Iterable[tuple[LabelImages, LabelImages]]) -> Accuracy:
+    """Accuracy of a segmenter over frames, from pairs of its labels and the exact ones."""
     size = len(CATEGORIES)
     counts = np.zeros((size + 1, size + 1), np.int64)
     scores: list[float | None] = []

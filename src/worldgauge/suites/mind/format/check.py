@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,22 +22,14 @@ from worldgauge.engine.collection import (
     Finding,
     Spread,
     counted,
+    data_report,
     grouped,
     mean_text,
     spread,
 )
 from worldgauge.suites.mind.actions import Perspective
-from worldgauge.suites.mind.format.files import (
-    FPS,
-    PARTS,
-    PERSPECTIVES,
-    MindClip,
-    Part,
-    data_folder,
-    our_point,
-    part_folder,
-    read_action,
-)
+from worldgauge.suites.mind.format import files
+from worldgauge.suites.mind.format.files import MindClip, Part
 from worldgauge.suites.mind.format.read import discover, poses_of_file
 
 PUBLISHED = {"train": 50, "mem_test": 50, "action_space_test": 25, "mirror_test": 500}
@@ -49,7 +41,6 @@ LEAST_LOOKS = 24
 
 SPEED_TOLERANCE = 1.05
 JUMP_CM = 100.0
-_SEVERITIES = ("error", "warning", "info")
 
 
 @dataclass(frozen=True)
@@ -58,8 +49,8 @@ class PartStatistics:
 
     Attributes:
         mark_share: Share of the frames that come before mark_time.
-        speed_cm_s: Mean while a walking key is held, centimetres a second.
-        turn_deg: Mean of the frames that look left or right, degrees.
+        speed_cm_s: Mean while a walking key is held.
+        turn_deg: Mean of the frames that look left or right.
         keys: Share of all rows that hold each key, and "none".
     """
 
@@ -76,66 +67,36 @@ class PartStatistics:
     families: dict[str, int]
 
 
-@dataclass(frozen=True)
-class ClipStatistics:
-    """What `check` found.
-
-    Attributes:
-        families: Usable clips and mirror videos by family.
-        rows: One per perspective and part that there is.
-        findings: What is wrong or worth knowing, errors first.
-    """
-
-    n_clips: int
-    n_valid: int
-    n_frames: int
-    families: dict[str, int]
-    rows: tuple[PartStatistics, ...]
-    findings: tuple[Finding, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
-
-    def report(self) -> DataReport:
-        """The same statistics in the form that every check returns."""
-        columns = ("", "clips", "paper", "frames", "context", "walks,\ncm/s", "turns,\ndeg/frame", "no key")
-        families = ", ".join(f"{name} {count}" for name, count in self.families.items())
-        notes = (
-            "paper: clips of the published data; context: share of the frames before mark_time; the mirror test is "
-            "counted in videos",
-            f"by family: {families or 'none'}",
-        )
-        table = DataTable("means over usable clips", columns, tuple(map(_cells, self.rows)), notes)
-        noun = "clips and mirror videos"
-        return DataReport(noun, self.n_valid, self.n_clips, self.n_frames, self.findings, table, self.to_dict())
-
-
-def check(root: Path, *, decode: bool = False) -> ClipStatistics:
+def check(root: Path, *, decode: bool = False) -> DataReport:
     """Check a folder."""
     clips = discover(root)
     valid = [clip for clip in clips if clip.fault is None]
     recorded = [_Measured(clip, _motion(clip)) for clip in valid if clip.part != "mirror_test"]
-    findings = sorted(
-        [
-            *_of_folder(data_folder(root), clips),
-            *grouped("error", "not usable", ((clip.id, clip.fault) for clip in clips if clip.fault), "clip"),
-            *_of_warnings(valid),
-            *grouped("error", "contradict their keys", _disobeying(recorded), "clip"),
-            *grouped("warning", "odd", _odd(recorded), "clip"),
-            *_of_facts(valid),
-            *(_of_files(valid) if decode else ()),
-        ],
-        key=lambda finding: _SEVERITIES.index(finding.severity),
+    findings = [
+        *_of_folder(files.data_folder(root), clips),
+        *grouped("error", "not usable", ((clip.id, clip.fault) for clip in clips if clip.fault), "clip"),
+        *_of_warnings(valid),
+        *grouped("error", "contradict their keys", _disobeying(recorded), "clip"),
+        *grouped("warning", "odd", _odd(recorded), "clip"),
+        *_of_facts(valid),
+        *(_of_files(valid) if decode else ()),
+    ]
+    rows, families = list(_rows(clips, recorded)), _families(valid)
+    facts = {
+        "n_clips": len(clips),
+        "n_valid": len(valid),
+        "n_frames": sum(item.clip.frames for item in recorded),
+        "families": families,
+        "rows": [asdict(row) for row in rows],
+    }
+    columns = ("", "clips", "paper", "frames", "context", "walks,\ncm/s", "turns,\ndeg/frame", "no key")
+    notes = (
+        "paper: clips of the published data; context: share of the frames before mark_time; the mirror test is "
+        "counted in videos",
+        f"by family: {', '.join(f'{name} {count}' for name, count in families.items()) or 'none'}",
     )
-    return ClipStatistics(
-        n_clips=len(clips),
-        n_valid=len(valid),
-        n_frames=sum(item.clip.frames for item in recorded),
-        families=_families(valid),
-        rows=tuple(_rows(clips, recorded)),
-        findings=tuple(findings),
-    )
+    table = DataTable("means over usable clips", columns, tuple(map(_cells, rows)), notes)
+    return data_report("clips and mirror videos", "n_clips", findings, table, facts)
 
 
 def _cells(row: PartStatistics) -> tuple[str, ...]:
@@ -148,19 +109,21 @@ def _cells(row: PartStatistics) -> tuple[str, ...]:
 
 class _Measured(NamedTuple):
     clip: MindClip
-    motion: Motion
+    motion: ClipMotion
 
 
-def _motion(clip: MindClip) -> Motion:
+def _motion(clip: MindClip) -> ClipMotion:
     assert clip.records is not None
-    file = read_action(clip.records)
+    file = files.read_action(clip.records)
     assert file.actor_pos is not None
-    return motion_of(file.keys, poses_of_file(file, clip.perspective, str(clip.records)), our_point(file.actor_pos))
+    return motion_of(
+        file.keys, poses_of_file(file, clip.perspective, str(clip.records)), files.our_point(file.actor_pos)
+    )
 
 
 def _rows(clips: Sequence[MindClip], recorded: Sequence[_Measured]) -> Iterator[PartStatistics]:
-    for perspective in PERSPECTIVES:
-        for part in PARTS:
+    for perspective in files.PERSPECTIVES:
+        for part in files.PARTS:
             group = [clip for clip in clips if (clip.perspective, clip.part) == (perspective, part)]
             if not group:
                 continue
@@ -195,10 +158,12 @@ def _of_folder(place: Path, clips: Sequence[MindClip]) -> Iterator[Finding]:
         yield Finding("error", "holds no clip of the form 1st_data/test/mem_test/<clip>/action.json")
         return
     there = {(clip.perspective, clip.part) for clip in clips}
-    absent = [f"{part_folder(a, b)}" for a in PERSPECTIVES for b in PARTS if (a, b) not in there]
+    absent = [f"{files.part_folder(a, b)}" for a in files.PERSPECTIVES for b in files.PARTS if (a, b) not in there]
     if absent:
         yield Finding("info", f"nothing in {', '.join(absent)}")
-    strays = [path for a in PERSPECTIVES for b in PARTS for path in _strays(place / part_folder(a, b), b)]
+    strays = [
+        path for a in files.PERSPECTIVES for b in files.PARTS for path in _strays(place / files.part_folder(a, b), b)
+    ]
     if strays:
         first = strays[0].relative_to(place).as_posix()
         yield Finding(
@@ -283,8 +248,8 @@ def _of_files(valid: Sequence[MindClip]) -> Iterator[Finding]:
                 video = Clip.open(clip.video)
                 if len(video) != clip.frames:
                     errors.append((clip.id, f"the video has {len(video)} frames, action.json {clip.frames} rows"))
-                if abs(video.fps - FPS) > 0.01:
-                    rates.append((clip.id, f"the video runs at {video.fps:.2f} frames/s, not {FPS:g}"))
+                if abs(video.fps - files.FPS) > 0.01:
+                    rates.append((clip.id, f"the video runs at {video.fps:.2f} frames/s, not {files.FPS:g}"))
             elif clip.image is not None and clip.image not in seen:
                 seen.add(clip.image)
                 read_png(clip.image)
@@ -299,7 +264,7 @@ STILL_CM = 0.5
 """Steps below this are no motion: a wall is in the way."""
 
 
-class Motion(NamedTuple):
+class ClipMotion(NamedTuple):
     """Numbers of one clip; None where no frame defines them.
 
     Attributes:
@@ -319,14 +284,8 @@ class Motion(NamedTuple):
     largest_step_cm: float
 
 
-def motion_of(keys: NDArray[np.uint8], poses: FloatArray, feet: FloatArray) -> Motion:
-    """Numbers of a clip of T rows.
-
-    Args:
-        keys: Codes (T, 4); row t led to frame t.
-        poses: Camera-to-world (T, 4, 4).
-        feet: (T, 3) metres, of what walks: the camera itself in first person.
-    """
+def motion_of(keys: NDArray[np.uint8], poses: FloatArray, feet: FloatArray) -> ClipMotion:
+    """Numbers of a clip of T rows: key codes (T, 4), camera poses (T, 4, 4) and feet (T, 3) in metres."""
     held = np.stack([keys == 1, keys == 2], -1).reshape(len(keys), 8)
     shares = {name: float(share) for name, share in zip(KEY_NAMES, held.mean(axis=0), strict=True)}
     shares["none"] = float((keys == 0).all(axis=1).mean())
@@ -342,9 +301,9 @@ def motion_of(keys: NDArray[np.uint8], poses: FloatArray, feet: FloatArray) -> M
     walks = (signs[:, :2] != 0).any(axis=1) & (lengths > STILL_CM)
     looks = signs[:, 3] != 0
     cosine = (wanted * steps_cm).sum(1)[walks] / (np.linalg.norm(wanted, axis=1) * lengths)[walks]
-    return Motion(
+    return ClipMotion(
         keys=shares,
-        speed_cm_s=float(lengths[walks].mean() * FPS) if walks.any() else None,
+        speed_cm_s=float(lengths[walks].mean() * files.FPS) if walks.any() else None,
         turn_deg=float(np.degrees((turns * signs[:, 3])[looks].mean())) if looks.any() else None,
         obeys_walk=float(cosine.mean()) if walks.any() else None,
         looks=int(looks.sum()),

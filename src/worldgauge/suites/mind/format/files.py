@@ -18,10 +18,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.actions import ActionSpace
-from worldgauge.core.episode import WorldFacts, camera_of, number_of, poses_of, short, world_of
+from worldgauge.core.episode import (
+    WorldFacts,
+    camera_of,
+    captions_of,
+    number_of,
+    poses_of,
+    reading_sidecar,
+    short,
+    world_of,
+)
 from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch
-from worldgauge.core.io import Stamp, read_json_object, stamp_of
+from worldgauge.core.io import Stamp, stamp_of
 from worldgauge.suites.mind.actions import Perspective, space_of, steps_of, walk_look
 
 ARM_CM, PIVOT_CM = 250.0, 120.0
@@ -47,15 +56,7 @@ def ue_point(position: ArrayLike) -> FloatArray:
 
 
 def our_pose(position_cm: ArrayLike, rpy_deg: ArrayLike) -> FloatArray:
-    """Convert the engine's positions and angles to our camera-to-world poses.
-
-    Args:
-        position_cm: (..., 3), centimetres.
-        rpy_deg: (..., 3), degrees: roll, pitch, yaw.
-
-    Returns:
-        Poses (..., 4, 4), metres.
-    """
+    """Convert the engine's positions (..., 3), cm, and roll, pitch, yaw (..., 3), degrees, to our poses (..., 4, 4)."""
     roll, pitch, yaw = np.moveaxis(np.radians(np.asarray(rpy_deg, np.float64)), -1, 0)
     pose = pose_from_yaw_pitch(our_point(position_cm), -yaw, pitch)
     # A roll to the right turns the camera's axes about z from x towards y.
@@ -88,19 +89,11 @@ def ue_pose(poses: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def arm_angles(actor_cm: ArrayLike, camera_cm: ArrayLike, rpy_deg: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Angles of third-person cameras, from the positions where these show the arm.
+    """Angles (n, 3) of third-person cameras, from the positions where these show the arm; and whether they do, (n,).
 
     The camera looks at a pivot 120 cm above the actor along an arm of 250 cm. Where the positions show such an arm and
     the file's angles are within two degrees of it, yaw and pitch are those of the arm, since the file has whole degrees
-    during a turn. Else they are the file's. Roll is always the file's.
-
-    Args:
-        actor_cm: (n, 3) as in the file, centimetres.
-        camera_cm: (n, 3) as in the file, centimetres.
-        rpy_deg: (n, 3) as in the file, degrees.
-
-    Returns:
-        Angles (n, 3) in degrees, and whether each was taken from the positions, (n,).
+    during a turn. Else they are the file's. Roll is always the file's. All are in the file's frame and units.
     """
     rpy = np.asarray(rpy_deg, np.float64)
     arm = np.asarray(actor_cm, np.float64) + np.array([0.0, 0.0, PIVOT_CM]) - np.asarray(camera_cm, np.float64)
@@ -147,9 +140,7 @@ class MindClip:
         frames: Rows of data that have a frame.
         total_time: Frames of the clip as its file states, else its rows.
         space_known: False where `space` is not stored and was read off the name, or is the shared one.
-        family: Family of the world; "unknown" where it is not stored.
-        world: The world it shows; only for data collected here, else None.
-        camera: Its camera; only for data collected here, else None.
+        world: The world it shows; only for data collected here, as is `camera`.
         records: The action file; None where a mirror path has none (missing, or taken from its definition).
         sidecar: File with what an embedded world adds.
     """
@@ -231,12 +222,8 @@ _AXES = ("x", "y", "z")
 class ActionFile(NamedTuple):
     """One action file of N rows; row t led to frame t.
 
-    Attributes:
-        keys: (N, 4) uint8 codes in the columns of `KEYS`.
-        actor_pos: (N, 3) float64, centimetres, engine's frame; None where absent, as for the next three.
-        actor_rpy: (N, 3) float64, degrees: roll, pitch, yaw.
-        camera_pos: (N, 3) float64, centimetres.
-        camera_rpy: (N, 3) float64, degrees: roll, pitch, yaw.
+    Keys are (N, 4) uint8 codes in the columns of `KEYS`, positions (N, 3) centimetres in the engine's frame, angles
+    (N, 3) degrees of roll, pitch, yaw; None where absent.
     """
 
     mark_time: int | None
@@ -309,12 +296,7 @@ def parse_action(data: bytes, where: str) -> ActionFile:
 def action_text(
     keys: NDArray[np.uint8], mark_time: int, poses: Mapping[str, FloatArray], *, total_time: int | None = None
 ) -> str:
-    """Text of an action file, one row per line; numbers keep all their digits.
-
-    Args:
-        keys: Codes (N, 4).
-        poses: By field, such as "actor_pos", (N, 3) in centimetres or degrees of the engine.
-    """
+    """Text of an action file, one row per line with all digits; poses by field (N, 3), in the engine's units."""
     for name, values in poses.items():
         if values.shape != (len(keys), 3) or not np.isfinite(values).all():
             raise DataError(f"'{name}' of {len(keys)} rows has shape {values.shape} or values that are not finite")
@@ -410,13 +392,8 @@ FORMAT = "worldgauge-mind"
 VERSION = 1
 
 
-class SideCar(NamedTuple):
-    """World, camera and keys of a clip or a start image.
-
-    Attributes:
-        facts: Plain JSON values, such as the seed of the walk.
-        pose: Camera-to-world (4, 4) of a start image; None for clips, whose poses are in the action file.
-    """
+class ClipSideCar(NamedTuple):
+    """World, camera and keys of a clip or a start image, and the pose (4, 4) of a start image."""
 
     world: WorldFacts
     camera: Camera
@@ -427,7 +404,7 @@ class SideCar(NamedTuple):
     pose: FloatArray | None = None
 
 
-def sidecar_text(car: SideCar) -> str:
+def sidecar_text(car: ClipSideCar) -> str:
     """Text of a side-car file."""
     delta_r, delta_p = steps_of(car.space)
     content = {
@@ -447,22 +424,17 @@ def sidecar_text(car: SideCar) -> str:
         raise DataError(f"a side-car needs plain JSON values ({error})") from error
 
 
-def read_sidecar(path: Path) -> SideCar:
+def read_sidecar(path: Path) -> ClipSideCar:
     """Read the side-car at `path`. It is checked in full, since later steps rely on it."""
-    content = read_json_object(path)
-    if content.get("format") != FORMAT:
-        raise DataError(f"{path}: field 'format' is not '{FORMAT}'; remove or repair the file")
-    if content.get("version") != VERSION:
-        raise DataError(f"{path}: version {short(content.get('version'))} is not {VERSION}; collect the data again")
-    try:
-        json.dumps(content, allow_nan=False, ensure_ascii=False).encode()  # 1e999 is infinite; lone surrogates
+    with reading_sidecar(path, FORMAT, VERSION) as content:
         perspective: Any = content["perspective"]
         if perspective not in ("1st", "3rd"):
             raise ValueError("field 'perspective' is neither '1st' nor '3rd'")
         if not isinstance(content["family"], str) or not isinstance(content["facts"], dict):
             raise ValueError("field 'family' must be text, field 'facts' an object")
+        captions_of(content["facts"].get("captions", []))
         steps = content["space"]
-        return SideCar(
+        return ClipSideCar(
             world=world_of(content["world"]),
             camera=camera_of(content["camera"]),
             family=content["family"],
@@ -471,7 +443,3 @@ def read_sidecar(path: Path) -> SideCar:
             facts=content["facts"],
             pose=None if content["pose"] is None else poses_of([content["pose"]], "pose")[0],
         )
-    except KeyError as error:
-        raise DataError(f"{path}: field {error} is missing; collect the data again") from error
-    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise DataError(f"{path}: not a side-car of ours ({error}); collect the data again") from error

@@ -23,79 +23,59 @@ from worldgauge.core.io import (
     check_inside,
     check_name,
     digest_of,
-    digest_of_file,
+    digest_or_fault,
     list_folder,
     natural_key,
     read_caption,
 )
 from worldgauge.core.video import Clip, header_frames
 from worldgauge.suites.mind.actions import MIRROR_PATHS, Perspective, actions_of, space_of
-from worldgauge.suites.mind.format.files import (
-    ACTIONS,
-    FPS,
-    MIRROR_NUMBERS,
-    MIRROR_ROWS,
-    PARTS,
-    PERSPECTIVES,
-    SHARED_SPACE,
-    SIDECAR,
-    VIDEO,
-    ActionFile,
-    MindClip,
-    Part,
-    SideCar,
-    arm_angles,
-    data_folder,
-    our_pose,
-    part_folder,
-    read_action,
-    read_sidecar,
-    space_hint,
-)
+from worldgauge.suites.mind.format import files
+from worldgauge.suites.mind.format.files import MindClip, Part
 
 
 def discover(
     root: Path,
-    parts: Sequence[Part] = PARTS,
-    perspectives: Sequence[Perspective] = PERSPECTIVES,
+    parts: Sequence[Part] = files.PARTS,
+    perspectives: Sequence[Perspective] = files.PERSPECTIVES,
 ) -> list[MindClip]:
     """All clips and mirror videos of a folder, by perspective, part and name; no video is decoded.
 
     A perspective or a part that is missing is left out, so the list may be empty. What is wrong with one clip is its
     `fault` and does not affect the others.
     """
-    place = data_folder(root)
+    place = files.data_folder(root)
     return [
         clip
         for perspective, part in _asked(parts, perspectives)
-        for clip in _clips_of(place, perspective, part, _holdings(place / part_folder(perspective, part), part))
+        for clip in _clips_of(place, perspective, part, _holdings(place / files.part_folder(perspective, part), part))
     ]
 
 
 def find(root: Path, id: str) -> MindClip | None:
     """One clip of a folder by its id, without opening any other; None where there is none."""
-    place = data_folder(root)
-    for perspective, part in _asked(PARTS, PERSPECTIVES):
+    place = files.data_folder(root)
+    for perspective, part in _asked(files.PARTS, files.PERSPECTIVES):
         top, named, name, *_ = [*id.split("/"), "", ""]
         if (top, named) == (f"{perspective}_data", part):
-            held = _holdings(place / part_folder(perspective, part), part, name)
+            held = _holdings(place / files.part_folder(perspective, part), part, name)
             return next((clip for clip in _clips_of(place, perspective, part, held) if clip.id == id), None)
     return None
 
 
 def absent(
     root: Path,
-    parts: Sequence[Part] = PARTS,
-    perspectives: Sequence[Perspective] = PERSPECTIVES,
+    parts: Sequence[Part] = files.PARTS,
+    perspectives: Sequence[Perspective] = files.PERSPECTIVES,
 ) -> tuple[str, ...]:
     """What is missing completely from a folder, one line each; no file is opened.
 
     A missing perspective is listed once, not once per part.
     """
-    place = data_folder(root)
+    place = files.data_folder(root)
     said: dict[str, None] = {}
     for perspective, part in _asked(parts, perspectives):
-        below = part_folder(perspective, part)
+        below = files.part_folder(perspective, part)
         top = place / below.parts[0]
         if not (place / below).is_dir():
             said[f"{(below if top.is_dir() else Path(top.name)).as_posix()} is not in {place}"] = None
@@ -107,11 +87,11 @@ def absent(
 
 def _asked(parts: Sequence[Part], perspectives: Sequence[Perspective]) -> list[tuple[Perspective, Part]]:
     """What was asked for, in the order of the data. Raises UnknownNameError for another part or perspective."""
-    for kind, given, known in (("part", parts, PARTS), ("perspective", perspectives, PERSPECTIVES)):
+    for kind, given, known in (("part", parts, files.PARTS), ("perspective", perspectives, files.PERSPECTIVES)):
         for name in given:
             if name not in known:
                 raise UnknownNameError(f"{kind} of MIND", name, known)
-    return [(a, b) for a in PERSPECTIVES if a in perspectives for b in PARTS if b in parts]
+    return [(a, b) for a in files.PERSPECTIVES if a in perspectives for b in files.PARTS if b in parts]
 
 
 def _holdings(folder: Path, part: Part, name: str = "") -> list[Path]:
@@ -126,7 +106,7 @@ def _holdings(folder: Path, part: Part, name: str = "") -> list[Path]:
 
 def _clips_of(place: Path, perspective: Perspective, part: Part, held: Sequence[Path]) -> Iterator[MindClip]:
     if part == "mirror_test":
-        yield from _mirror_clips(place, place / part_folder(perspective, part), perspective, part, held)
+        yield from _mirror_clips(place, place / files.part_folder(perspective, part), perspective, part, held)
         return
     for inner in held:
         yield _examined(_Loading(place, inner), _blank(inner.name, inner, perspective, part))
@@ -149,7 +129,7 @@ def _blank(name: str, folder: Path, perspective: Perspective, part: Part) -> Min
         part=part,
         name=name,
         fault=fault,
-        space=space_hint(name),
+        space=files.space_hint(name),
     )
 
 
@@ -177,22 +157,26 @@ def _examined(at: _Loading, clip: MindClip) -> MindClip:
     if clip.fault is not None:
         return clip
     try:
-        clip = replace(clip, records=at.needed(ACTIONS, "it holds the keys and poses"), sidecar=at.file(SIDECAR))
+        clip = replace(
+            clip, records=at.needed(files.ACTIONS, "it holds the keys and poses"), sidecar=at.file(files.SIDECAR)
+        )
         caption = at.place / "description" / f"{clip.name}.txt"
         if caption.is_file():
             clip = replace(clip, caption=check_inside(caption, at.place))
         clip = _with_records(clip)
         if clip.sidecar is not None:
-            clip = with_sidecar(clip, read_sidecar(clip.sidecar))
-        clip = replace(clip, video=at.needed(VIDEO, "it holds the frames"))
+            clip = with_sidecar(clip, files.read_sidecar(clip.sidecar))
+        clip = replace(clip, video=at.needed(files.VIDEO, "it holds the frames"))
         assert clip.video is not None
         if (frames := _stated_frames(clip.video)) not in (0, clip.frames):
             frames = _shown_frames(clip.video)  # a header also counts frames that a cut left hidden
         if abs(frames - clip.frames) == 1:
-            odd = f"{VIDEO} has {frames} frames, {ACTIONS} {clip.frames} rows: what both have counts"
+            odd = f"{files.VIDEO} has {frames} frames, {files.ACTIONS} {clip.frames} rows: what both have counts"
             clip = replace(clip, frames=min(frames, clip.frames), warnings=(*clip.warnings, odd))
         elif frames not in (0, clip.frames):
-            raise DataError(f"{VIDEO} has {frames} frames, {ACTIONS} {clip.frames} rows; download both again")
+            raise DataError(
+                f"{files.VIDEO} has {frames} frames, {files.ACTIONS} {clip.frames} rows; download both again"
+            )
     except (DataError, OSError) as error:
         return replace(clip, fault=told(error, clip.folder))
     return clip
@@ -207,15 +191,16 @@ def check_size(clip: MindClip, size: tuple[int, int], name: str) -> None:
     """Check that pictures have the size of the camera that took them."""
     camera = clip.camera
     if camera is not None and size != (camera.width, camera.height):
-        raise DataError(
-            f"{name} is {size[0]}x{size[1]}, the camera in {SIDECAR} {camera.width}x{camera.height}; collect it again"
-        )
+        has, needs = (f"{width}x{height}" for width, height in (size, (camera.width, camera.height)))
+        raise DataError(f"{name} is {has}, the camera in {files.SIDECAR} {needs}; collect it again")
 
 
-def with_sidecar(clip: MindClip, car: SideCar) -> MindClip:
+def with_sidecar(clip: MindClip, car: files.ClipSideCar) -> MindClip:
     """Add to a clip what our own side-car says."""
     if car.perspective != clip.perspective:
-        raise DataError(f"{SIDECAR}: perspective '{car.perspective}' lies in {clip.perspective}_data; move the clip")
+        raise DataError(
+            f"{files.SIDECAR}: perspective '{car.perspective}' lies in {clip.perspective}_data; move the clip"
+        )
     return replace(clip, space=car.space, space_known=True, family=car.family, world=car.world, camera=car.camera)
 
 
@@ -227,14 +212,16 @@ def _with_records(clip: MindClip) -> MindClip:
     needed = ("actor_pos", "actor_rpy") if clip.perspective == "1st" else ("actor_pos", "camera_pos", "camera_rpy")
     for name in needed:
         if name not in file.fields:
-            raise DataError(f"{ACTIONS}: no row has '{name}', which {clip.perspective}_data needs; download it again")
+            raise DataError(
+                f"{files.ACTIONS}: no row has '{name}', which {clip.perspective}_data needs; download it again"
+            )
     if mark is None and clip.part == "train":
         mark = n // 3
     if mark is None:
-        raise DataError(f"{ACTIONS}: 'mark_time' is missing; download it again")
+        raise DataError(f"{files.ACTIONS}: 'mark_time' is missing; download it again")
     # Clips of the tests need a frame to see and a frame to predict.
     if not (0 <= mark <= n if clip.part == "train" else 0 < mark < n):
-        raise DataError(f"{ACTIONS}: mark_time {mark} is not within its {n} rows; download it again")
+        raise DataError(f"{files.ACTIONS}: mark_time {mark} is not within its {n} rows; download it again")
     total = n if file.total_time is None else file.total_time
     return replace(clip, mark_time=mark, frames=n, total_time=total, warnings=(*clip.warnings, *file.warnings))
 
@@ -252,21 +239,15 @@ class _Said(NamedTuple):
 @cached_by_stamp(maxsize=4096)
 def _said(path: Path) -> _Said:
     """Raises DataError as `read_action` does."""
-    file = read_action(path)
+    file = files.read_action(path)
     fields = (
         name for name in ("actor_pos", "actor_rpy", "camera_pos", "camera_rpy") if getattr(file, name) is not None
     )
     return _Said(len(file.keys), file.mark_time, file.total_time, frozenset(fields), file.warnings)
 
 
-@cached_by_stamp(maxsize=4096)
-def _stated_frames(path: Path) -> int:
-    return header_frames(path)
-
-
-@cached_by_stamp(maxsize=4096)
-def _shown_frames(path: Path) -> int:
-    return len(Clip.open(path, fps=FPS))
+_stated_frames = cached_by_stamp(maxsize=4096)(header_frames)
+_shown_frames = cached_by_stamp(maxsize=4096)(lambda path: len(Clip.open(path, fps=files.FPS)))
 
 
 def _mirror_clips(
@@ -275,7 +256,7 @@ def _mirror_clips(
     """Every start image with every path, image by image."""
     paths = list(_mirror_paths(place, folder)) if pictures else []
     for picture in pictures:
-        blank = replace(_blank(picture.stem, folder, perspective, part), space=space_of(*SHARED_SPACE))
+        blank = replace(_blank(picture.stem, folder, perspective, part), space=space_of(*files.SHARED_SPACE))
         start = _started(_Loading(place, folder), blank, picture)
         for path in paths:
             yield replace(
@@ -295,10 +276,10 @@ def _started(at: _Loading, clip: MindClip, image: Path) -> MindClip:
     if clip.fault is not None:
         return clip
     try:
-        clip = replace(clip, image=check_inside(image, at.place), sidecar=at.file(f"{clip.name}.{SIDECAR}"))
+        clip = replace(clip, image=check_inside(image, at.place), sidecar=at.file(f"{clip.name}.{files.SIDECAR}"))
         size = png_size(image)
         if clip.sidecar is not None:
-            car = read_sidecar(clip.sidecar)
+            car = files.read_sidecar(clip.sidecar)
             if car.pose is None:
                 raise DataError(f"{clip.sidecar}: field 'pose' is null; collect the data again")
             clip = with_sidecar(clip, car)
@@ -325,26 +306,26 @@ def _mirror_paths(place: Path, folder: Path) -> Iterator[_MirrorPath]:
 
     Where some of the ten are there, each of the others is a fault: it was to be asked.
     """
-    files = {
+    held = {
         path.stem.removeprefix("-"): path
         for path in list_folder(folder)
         if path.suffix.lower() == ".json" and path.name.startswith("-") and path.is_file()
     }
-    if not files:
+    if not held:
         warning = "no action files next to the start images: the ten paths are taken from their definition"
-        for name, number in MIRROR_NUMBERS.items():
+        for name, number in files.MIRROR_NUMBERS.items():
             yield _MirrorPath(name, number, len(defined_keys(name)), warnings=(warning,))
         return
-    for name, number in MIRROR_NUMBERS.items():
-        if name in files:
-            yield _mirror_path(folder, name, number, files[name], [])
+    for name, number in files.MIRROR_NUMBERS.items():
+        if name in held:
+            yield _mirror_path(folder, name, number, held[name], [])
         else:
             missing = (folder / f"-{name}.json").relative_to(place).as_posix()
             yield _MirrorPath(name, number, 0, fault=f"{missing} is missing; download it again")
-    unknown = sorted(set(files) - set(MIRROR_NUMBERS), key=natural_key)
-    for number, name in enumerate(unknown, max(MIRROR_NUMBERS.values()) + 1):
+    unknown = sorted(set(held) - set(files.MIRROR_NUMBERS), key=natural_key)
+    for number, name in enumerate(unknown, max(files.MIRROR_NUMBERS.values()) + 1):
         said = [f"-{name}.json is none of the ten paths: numbered {number}"]
-        yield _mirror_path(folder, name, number, files[name], said)
+        yield _mirror_path(folder, name, number, held[name], said)
 
 
 def _mirror_path(folder: Path, name: str, number: int, records: Path, said: list[str]) -> _MirrorPath:
@@ -353,8 +334,8 @@ def _mirror_path(folder: Path, name: str, number: int, records: Path, said: list
         file = _said(check_inside(records, folder))
     except (DataError, OSError) as error:
         return _MirrorPath(name, number, 0, records, tuple(said), told(error, folder))
-    if file.rows != MIRROR_ROWS:
-        said.append(f"{records.name} has {file.rows} rows, published ones {MIRROR_ROWS}")
+    if file.rows != files.MIRROR_ROWS:
+        said.append(f"{records.name} has {file.rows} rows, published ones {files.MIRROR_ROWS}")
     return _MirrorPath(name, number, file.rows, records, (*said, *file.warnings))
 
 
@@ -407,21 +388,17 @@ def video_path(clip: MindClip) -> Path:
     return clip.video
 
 
-def poses_of_file(file: ActionFile, perspective: Perspective, where: str) -> FloatArray:
-    """Compute the camera poses of an action file.
-
-    Returns:
-        Camera-to-world poses (T, 4, 4).
-    """
+def poses_of_file(file: files.ActionFile, perspective: Perspective, where: str) -> FloatArray:
+    """The camera-to-world poses (T, 4, 4) of an action file."""
     if perspective == "1st":
         position, angles = file.actor_pos, file.actor_rpy
     else:
         position, angles = file.camera_pos, file.camera_rpy
         if position is not None and angles is not None and file.actor_pos is not None:
-            angles, _ = arm_angles(file.actor_pos, position, angles)
+            angles, _ = files.arm_angles(file.actor_pos, position, angles)
     if position is None or angles is None:
         raise DataError(f"{where}: no row has the camera's position and angles; download it again")
-    return our_pose(position, angles)
+    return files.our_pose(position, angles)
 
 
 def fingerprint_of(clip: MindClip) -> str:
@@ -432,7 +409,7 @@ def fingerprint_of(clip: MindClip) -> str:
     ]
     whole = hashlib.sha256(json.dumps(facts, sort_keys=True, allow_nan=False).encode())
     for path in (clip.records, clip.sidecar, clip.video, clip.image, clip.caption):
-        whole.update(_digest(path))
+        whole.update(digest_or_fault(path))
     if clip.path is not None and clip.records is None:
         whole.update(defined_keys(clip.path).tobytes())
     return whole.hexdigest()
@@ -459,14 +436,14 @@ def _start(clip: MindClip) -> Episode:
     if clip.image is None:
         raise DataError(f"{clip.id}: has no start image")
     image = read_png(clip.image)
-    car = None if clip.sidecar is None else read_sidecar(clip.sidecar)
+    car = None if clip.sidecar is None else files.read_sidecar(clip.sidecar)
     pose = None if car is None else car.pose
     known = pose is not None
     height, width = image.shape[:2]
     check_size(clip, (width, height), str(clip.image))
     return Episode(
         id=clip.id,
-        clip=Clip.from_array(image[None], FPS),
+        clip=Clip.from_array(image[None], files.FPS),
         poses=np.asarray(pose_from_yaw_pitch((0.0, 0.0, 0.0), 0.0) if pose is None else pose)[None],
         actions=mirror_actions(clip)[:0],
         camera=clip.camera or Camera.from_horizontal_fov(width, height, HORIZONTAL_FOV_DEG),
@@ -477,7 +454,7 @@ def _start(clip: MindClip) -> Episode:
 
 def _facts(clip: MindClip) -> dict[str, Any]:
     delta_r, delta_p = clip.steps
-    extra: Mapping[str, Any] = {} if clip.sidecar is None else read_sidecar(clip.sidecar).facts
+    extra: Mapping[str, Any] = {} if clip.sidecar is None else files.read_sidecar(clip.sidecar).facts
     return {
         **extra,
         "perspective": clip.perspective,
@@ -496,17 +473,7 @@ def _caption(clip: MindClip) -> str:
     return "" if clip.caption is None else read_caption(clip.caption)
 
 
-def _file_of(clip: MindClip) -> ActionFile:
+def _file_of(clip: MindClip) -> files.ActionFile:
     if clip.records is None:
         raise DataError(f"{clip.id}: {clip.fault or 'has no action file'}")
-    return read_action(clip.records)
-
-
-def _digest(path: Path | None) -> bytes:
-    """SHA-256 of a file; one that cannot be read is a fault of its clip alone, found where it is opened."""
-    if path is None:
-        return b"none"
-    try:
-        return bytes.fromhex(digest_of_file(path))
-    except OSError as error:
-        return f"unreadable: {error.strerror}".encode()
+    return files.read_action(clip.records)

@@ -1,18 +1,17 @@
 """Result files in the released scorer's schema, so that readers of its files can read ours (specification, section 5).
 
 Example:
-    write_results(path, Results((ClipResult(...), MirrorResult(...)), video_max_time=None))
+    write_results(path, results_of(scores, failed))
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from worldgauge.core.io import write_file
 from worldgauge.engine.suite.contract import Failure, Score
@@ -27,202 +26,46 @@ ODD = "frame count is not an even number!"
 """The released error of a path out and back that cannot be split in two halves."""
 
 _PAIR = ("mse", "psnr", "ssim", "lpips")
+_STATS = {
+    "count": "count",
+    "rpe_trans_mean": "trans_mean",
+    "rpe_trans_median": "trans_median",
+    "rpe_rot_mean_deg": "rot_deg_mean",
+    "rpe_rot_median_deg": "rot_deg_median",
+}
+"""Key of the file -> field of `StepErrorStats`."""
+
+ByMetric = Mapping[str, Score]
 
 
-class PairScores(NamedTuple):
-    """Scores of n pairs of frames, one per pair; None for a metric that was not asked for.
-
-    Attributes:
-        psnr: Decibels, may be infinite.
-    """
-
-    mse: Sequence[float] | None = None
-    psnr: Sequence[float] | None = None
-    ssim: Sequence[float] | None = None
-    lpips: Sequence[float] | None = None
-
-
-@dataclass(frozen=True)
-class ActionStats:
-    """Relative pose errors of a group of steps; NaN for an empty group.
-
-    Attributes:
-        rpe_trans_mean: Metres of the ground truth.
-        rpe_trans_median: Metres of the ground truth.
-        rpe_rot_mean_deg: Degrees.
-        rpe_rot_median_deg: Degrees.
-    """
-
-    count: int
-    rpe_trans_mean: float
-    rpe_trans_median: float
-    rpe_rot_mean_deg: float
-    rpe_rot_median_deg: float
-
-
-@dataclass(frozen=True)
-class ClipResult:
-    """A clip of the memory or of the action-space test. What is None or empty is left out of the file.
-
-    Attributes:
-        action: Statistics by group, such as `__overall__` or `act:forward`.
-    """
-
-    path: str
-    perspective: str
-    test_type: str
-    error: str | None = None
-    mark_time: int | None = None
-    total_time: int | None = None
-    sample_frames: int | None = None
-    lcm: PairScores | None = None
-    imaging: Sequence[float] | None = None
-    aesthetic: Sequence[float] | None = None
-    dino_mse: Sequence[float] | None = None
-    action: Mapping[str, ActionStats] | None = None
-
-
-@dataclass(frozen=True)
-class MirrorVideo:
-    """One video of a start image.
-
-    Attributes:
-        gsc: Scores of the pairs, half as many as frames.
-    """
-
-    video_name: str
-    error: str | None = None
-    mark_time: int | None = None
-    sample_frames: int | None = None
-    gsc: PairScores | None = None
-
-
-@dataclass(frozen=True)
-class MirrorResult:
-    """The videos of one start image.
-
-    Attributes:
-        path: Name of the folder of its videos.
-    """
-
-    path: str
-    perspective: str
-    test_type: str = "mirror_test"
-    error: str | None = None
-    videos: Sequence[str] = ()
-    video_results: Sequence[MirrorVideo] = ()
-
-
-@dataclass(frozen=True)
-class Results:
-    """A result file.
-
-    Attributes:
-        data: One entry per clip or start image.
-        video_max_time: Most frames that were used; None for all.
-        missing: Ids of tasks that have no video, so that nothing is left out in silence. The released file has no such
-            list.
-    """
-
-    data: tuple[ClipResult | MirrorResult, ...]
-    video_max_time: int | None = None
-    missing: tuple[str, ...] = ()
-
-
-def write_results(path: Path, results: Results) -> Path:
-    """Write a result file in one step. Averages are plain means over the values that are given.
-
-    It is strict JSON: infinite PSNR is null with their number next to it; other values that are not finite are null.
-    """
-    content: dict[str, Any] = {
-        "data": [_entry(item) for item in results.data],
-        "video_max_time": results.video_max_time,
-    }
-    if results.missing:
-        content[MISSING] = list(results.missing)
-    write_file(Path(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
+def write_results(path: Path, results: Mapping[str, Any]) -> Path:
+    """Write what `results_of` gives in one step, as strict JSON."""
+    write_file(Path(path), json.dumps(results, indent=1, allow_nan=False) + "\n")
     return Path(path)
 
 
-def _entry(item: ClipResult | MirrorResult) -> dict[str, Any]:
-    head = {"path": item.path, "perspective": item.perspective, "test_type": item.test_type, "error": item.error}
-    if isinstance(item, MirrorResult):
-        return {**head, "videos": list(item.videos), "video_results": [_video(video) for video in item.video_results]}
-    entry: dict[str, Any] = {
-        **head,
-        "mark_time": item.mark_time,
-        "total_time": item.total_time,
-        "sample_frames": item.sample_frames,
-    }
-    if item.lcm is not None:
-        entry["lcm"] = _pairs(item.lcm)
-    quality = {**_listed("imaging", item.imaging), **_listed("aesthetic", item.aesthetic)}
-    if quality:
-        entry["visual_quality"] = quality
-    if item.dino_mse is not None:
-        entry["dino"] = _listed("dino_mse", item.dino_mse)
-    if item.action is not None:
-        entry["action"] = {
-            group: {name: _plain(value) for name, value in asdict(stats).items()}
-            for group, stats in item.action.items()
-        }
-    return entry
-
-
-def _video(video: MirrorVideo) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "video_name": video.video_name,
-        "error": video.error,
-        "mark_time": video.mark_time,
-        "sample_frames": video.sample_frames,
-    }
-    return entry if video.gsc is None else {**entry, "gsc": _pairs(video.gsc)}
-
-
-def _pairs(scores: PairScores) -> dict[str, Any]:
-    entry: dict[str, Any] = {"length": max((len(values) for values in scores if values is not None), default=0)}
-    for name, values in zip(_PAIR, scores, strict=True):
-        entry |= _listed(name, values)
-    infinite = sum(value == math.inf for value in scores.psnr or ())
-    return {**entry, INFINITE: infinite} if infinite else entry
-
-
-def _listed(name: str, values: Sequence[float] | None) -> dict[str, Any]:
-    """A list of values and their mean; nothing for None."""
-    if values is None:
-        return {}
-    plain = [float(value) for value in values]
-    mean = sum(plain) / len(plain) if plain else math.nan
-    return {name: [_plain(value) for value in plain], f"avg_{name}": _plain(mean)}
-
-
-def _plain(value: float) -> float | None:
-    """A number of JSON: null for one that is not finite."""
-    return value if math.isfinite(value) else None
-
-
-ByMetric = Mapping[str, Score]
-_STATS = ("count", "trans_mean", "trans_median", "rot_deg_mean", "rot_deg_median")
-
-
-def results_of(scores: Sequence[Score], failed: Sequence[Failure], horizon: int | None = None) -> Results:
-    """Results as the released scorer writes them: an entry per folder of the submission.
+def results_of(scores: Sequence[Score], failed: Sequence[Failure], horizon: int | None = None) -> dict[str, Any]:
+    """Content of a result file as the released scorer writes it: an entry per folder of the submission.
 
     An entry holds the scores of its clip, or its error. Videos of one start image are one entry. What has no video has
-    no entry there; it is `missing`.
+    no entry there; it is `missing`. Averages are plain means. Infinite PSNR is null with their number next to it; other
+    values that are not finite are null.
     """
-    found: dict[str, dict[str, Score]] = {}
+    by_task: dict[str, dict[str, Score]] = {}
     for score in scores:
-        found.setdefault(score.task, {})[score.metric] = score
+        by_task.setdefault(score.task, {})[score.metric] = score
     missing = [failure.task for failure in failed if NO_VIDEO in failure.error]
     errors = {failure.task: failure.error for failure in failed if NO_VIDEO not in failure.error}
-    clips: list[ClipResult | MirrorResult] = []
-    for folder, tasks in groupby(sorted({*found, *errors}, key=_order), key=_folder):
+    data: list[dict[str, Any]] = []
+    for folder, tasks in groupby(sorted({*by_task, *errors}, key=_order), key=_folder):
         if "/mirror_test/" in folder:
-            clips.append(_mirror(folder, list(tasks), found, errors))
+            videos = {f"{task.rpartition('/')[2]}.mp4": task for task in tasks}
+            results = [_video(name, by_task.get(task, {}), errors.get(task)) for name, task in videos.items()]
+            data.append({**_head(folder, None), "videos": list(videos), "video_results": results})
         else:
-            clips += [_clip(task, found.get(task, {}), errors.get(task)) for task in tasks]
-    return Results(tuple(clips), horizon, tuple(sorted(missing, key=_order)))
+            data += [_clip(task, by_task.get(task, {}), errors.get(task)) for task in tasks]
+    content = {"data": data, "video_max_time": horizon}
+    return {**content, MISSING: sorted(missing, key=_order)} if missing else content
 
 
 def _folder(task: str) -> str:
@@ -235,67 +78,69 @@ def _order(task: str) -> tuple[str, int, str]:
     return _folder(task), int(number) if number.isdigit() else 0, task
 
 
-def _clip(task: str, scores: ByMetric, error: str | None) -> ClipResult:
-    perspective, test, name = task.split("/", 2)
-    prefix = "lcm/" if test == "mem_test" else "asg/"
+def _head(folder: str, error: str | None) -> dict[str, Any]:
+    perspective, test, name = folder.split("/", 2)
+    return {"path": name, "perspective": perspective, "test_type": test, "error": error}
+
+
+def _clip(task: str, scores: ByMetric, error: str | None) -> dict[str, Any]:
+    """A clip of the memory or of the action-space test; what is missing is left out."""
+    entry = _head(task, error)
+    prefix = "lcm/" if entry["test_type"] == "mem_test" else "asg/"
     own = {metric.removeprefix(prefix): score for metric, score in scores.items()}
     facts = own["mse_720p"].facts if "mse_720p" in own else {}
-    return ClipResult(
-        path=name,
-        perspective=perspective,
-        test_type=test,
-        error=error,
-        mark_time=facts.get("mark_time"),
-        total_time=facts.get("total_time"),
-        sample_frames=facts.get("frames"),
-        lcm=_pair_scores(own, "{}_720p", ("mse", "psnr", "ssim", "lpips")),
-        imaging=_frame_values(own, "imaging"),
-        aesthetic=_frame_values(own, "aesthetic"),
-        dino_mse=_frame_values(own, "dino_mse"),
-        action=_action(own["rpe_trans"].facts) if "rpe_trans" in own else None,
-    )
+    entry |= {"mark_time": facts.get("mark_time"), "total_time": facts.get("total_time")}
+    entry["sample_frames"] = facts.get("frames")
+    if pairs := _pairs(own, "{}_720p"):
+        entry["lcm"] = pairs
+    if quality := {**_listed(own, "imaging", "imaging"), **_listed(own, "aesthetic", "aesthetic")}:
+        entry["visual_quality"] = quality
+    if dino := _listed(own, "dino_mse", "dino_mse"):
+        entry["dino"] = dino
+    judged = own["rpe_trans"].facts if "rpe_trans" in own else {}
+    if judged.get("overall"):
+        actions = {f"act:{label}": stats for label, stats in judged["actions"].items()}
+        groups = {"__overall__": judged["overall"], **judged.get("released_groups", judged["groups"]), **actions}
+        entry["action"] = {
+            group: {key: _plain(stats[field]) for key, field in _STATS.items()} for group, stats in groups.items()
+        }
+    return entry
 
 
-def _mirror(
-    folder: str, tasks: Sequence[str], found: Mapping[str, ByMetric], errors: Mapping[str, str]
-) -> MirrorResult:
-    perspective, _, name = folder.split("/", 2)
-    videos = [f"{task.rpartition('/')[2]}.mp4" for task in tasks]
-    results = [
-        _mirror_video(video, found.get(task, {}), errors.get(task)) for video, task in zip(videos, tasks, strict=True)
-    ]
-    return MirrorResult(name, perspective, videos=videos, video_results=results)
-
-
-def _mirror_video(video: str, gsc: ByMetric, error: str | None) -> MirrorVideo:
-    pairs = _pair_scores(gsc, "gsc_{}", ("mse", "psnr", "ssim", "lpips"))
-    score = gsc.get("gsc_mse")
+def _video(name: str, gsc: ByMetric, error: str | None) -> dict[str, Any]:
+    """One video of a start image."""
+    pairs, score = _pairs(gsc, "gsc_{}"), gsc.get("gsc_mse")
     frames = None if score is None else score.facts.get("frames")
-    if frames is None:
-        return MirrorVideo(video, error, gsc=pairs)
-    if pairs is None and error is None:
-        assert score is not None
+    if score is not None and frames is not None and pairs is None and error is None:
         error = ODD if frames % 2 else score.reason
-    return MirrorVideo(video, error, frames // 2, frames, pairs)
+    mark_time = None if frames is None else frames // 2
+    entry = {"video_name": name, "error": error, "mark_time": mark_time, "sample_frames": frames}
+    return entry if pairs is None else {**entry, "gsc": pairs}
 
 
-def _pair_scores(scores: ByMetric, pattern: str, fields: Iterable[str]) -> PairScores | None:
-    given = {field: _frame_values(scores, pattern.format(field)) for field in fields}
-    return PairScores(**given) if any(values is not None for values in given.values()) else None
+def _pairs(scores: ByMetric, pattern: str) -> dict[str, Any] | None:
+    """Scores of pairs of frames; None where there are none."""
+    lists: dict[str, Any] = {}
+    for name in _PAIR:
+        lists |= _listed(scores, pattern.format(name), name)
+    if not lists:
+        return None
+    entry = {"length": max(len(values) for values in lists.values() if isinstance(values, list)), **lists}
+    psnr = scores.get(pattern.format("psnr"))
+    infinite = 0 if psnr is None else sum(value == math.inf for _, value in psnr.series)
+    return {**entry, INFINITE: infinite} if infinite else entry
 
 
-def _frame_values(scores: ByMetric, name: str) -> list[float] | None:
-    """One value a frame; None of a score that is missing."""
-    score = scores.get(name)
+def _listed(scores: ByMetric, metric: str, name: str) -> dict[str, Any]:
+    """One value a frame and their mean; nothing for a score that is missing."""
+    score = scores.get(metric)
     if score is None or score.value is None:
-        return None
-    return [float(value) for _, value in score.series if value is not None]
+        return {}
+    values = [float(value) for _, value in score.series if value is not None]
+    mean = sum(values) / len(values) if values else math.nan
+    return {name: [_plain(value) for value in values], f"avg_{name}": _plain(mean)}
 
 
-def _action(facts: Mapping[str, Any]) -> dict[str, ActionStats] | None:
-    if not facts.get("overall"):
-        return None
-    actions = {f"act:{label}": stats for label, stats in facts["actions"].items()}
-    groups = facts.get("released_groups", facts["groups"])
-    named = {"__overall__": facts["overall"], **groups, **actions}
-    return {name: ActionStats(*(stats[field] for field in _STATS)) for name, stats in named.items()}
+def _plain(value: float) -> float | None:
+    """A number of JSON: null for one that is not finite."""
+    return value if math.isfinite(value) else None

@@ -17,25 +17,8 @@ from worldgauge.core.io import atomic_folder, check_inside, check_name, list_fol
 from worldgauge.core.video import Kind, Writer
 from worldgauge.perception.colmap import write_images_txt
 from worldgauge.suites.mind.actions import MIRROR_PATHS, Perspective, space_of
-from worldgauge.suites.mind.format.files import (
-    ACTIONS,
-    FPS,
-    IMAGES,
-    MIRROR_NUMBERS,
-    MIRROR_ROWS,
-    PERSPECTIVES,
-    SHARED_SPACE,
-    SIDECAR,
-    VIDEO,
-    MindClip,
-    Part,
-    SideCar,
-    action_text,
-    parse_action,
-    part_folder,
-    sidecar_text,
-    ue_point,
-)
+from worldgauge.suites.mind.format import files
+from worldgauge.suites.mind.format.files import MindClip, Part
 from worldgauge.suites.mind.format.read import poses_of_file
 
 if TYPE_CHECKING:
@@ -64,11 +47,8 @@ def write_clip(
 ) -> Path:
     """Write a walk with its frames and side-car as a clip of a part; a clip of that name is replaced.
 
-    Clips of the tests get an images.txt of their true poses.
-
-    Args:
-        frames: T frames (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. Render them from `stored_poses(walk)`, which are
-            to the last bit what a reader gets.
+    Clips of the tests get an images.txt of their true poses. Render the frames (H, W, 3), or chunks of them, from
+    `stored_poses(walk)`, which are to the last bit what a reader gets.
     """
     n = len(walk.keys)
     where = f"{perspective}_data/{part}"
@@ -78,16 +58,16 @@ def write_clip(
         raise DataError(f"{where}/{name}: the walk was taken in {walk.perspective} person")
     if not 0 < mark_time < n:
         raise DataError(f"{where}/{name}: mark_time {mark_time} is not within its {n} rows")
-    folder = Path(root) / part_folder(perspective, part) / check_name(name, where)
-    car = SideCar(world, camera, family, walk.space, perspective, facts)
+    folder = Path(root) / files.part_folder(perspective, part) / check_name(name, where)
+    car = files.ClipSideCar(world, camera, family, walk.space, perspective, facts)
     with atomic_folder(folder) as new:
-        (new / SIDECAR).write_text(sidecar_text(car), encoding="utf-8")
+        (new / files.SIDECAR).write_text(files.sidecar_text(car), encoding="utf-8")
         text = _text_of(walk, mark_time)
-        (new / ACTIONS).write_text(text, encoding="utf-8")
+        (new / files.ACTIONS).write_text(text, encoding="utf-8")
         if part != "train":
-            poses = poses_of_file(parse_action(text.encode(), ACTIONS), perspective, ACTIONS)
-            write_images_txt(new / IMAGES, poses[mark_time : mark_time + LISTED_FRAMES])
-        with Writer(new / VIDEO, fps=FPS, kind=kind) as video:
+            poses = poses_of_file(files.parse_action(text.encode(), files.ACTIONS), perspective, files.ACTIONS)
+            write_images_txt(new / files.IMAGES, poses[mark_time : mark_time + LISTED_FRAMES])
+        with Writer(new / files.VIDEO, fps=files.FPS, kind=kind) as video:
             for chunk in frames:
                 video.write(chunk)
             if video.frames != n:
@@ -97,7 +77,7 @@ def write_clip(
 
 def stored_poses(walk: KeyWalk) -> FloatArray:
     """The poses (T, 4, 4) of a walk as a reader of its files gets them, within 1e-9 m of `walk.poses`."""
-    return poses_of_file(parse_action(_text_of(walk, 1).encode(), ACTIONS), walk.perspective, ACTIONS)
+    return poses_of_file(files.parse_action(_text_of(walk, 1).encode(), files.ACTIONS), walk.perspective, files.ACTIONS)
 
 
 def write_mirror_start(
@@ -113,21 +93,16 @@ def write_mirror_start(
     space: ActionSpace,
     facts: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a start image and its side-car. The side-car comes first, so an image that is there is complete.
-
-    Args:
-        image: (H, W, 3) uint8 RGB.
-        pose: Camera-to-world (4, 4) from which it was taken.
-    """
+    """Write a start image and its side-car. The side-car comes first, so an image that is there is complete."""
     where = f"{perspective}_data/mirror_test"
-    folder = Path(root) / part_folder(perspective, "mirror_test")
+    folder = Path(root) / files.part_folder(perspective, "mirror_test")
     path = folder / f"{check_name(name, where)}.png"
     part = folder / f".{path.name}.part"
-    car = SideCar(world, camera, family, space, perspective, facts or {}, np.asarray(pose, np.float64))
+    car = files.ClipSideCar(world, camera, family, space, perspective, facts or {}, np.asarray(pose, np.float64))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        write_file(folder / f"{name}.{SIDECAR}", sidecar_text(car))
+        write_file(folder / f"{name}.{files.SIDECAR}", files.sidecar_text(car))
         write_png(part, image)
         os.replace(part, path)
     except OSError as error:
@@ -139,7 +114,7 @@ def write_mirror_start(
 
 def write_mirror_actions(root: Path, perspective: Perspective) -> list[Path]:
     """Write the ten paths of a perspective as action files, with zero poses as in the published ones."""
-    folder = Path(root) / part_folder(perspective, "mirror_test")
+    folder = Path(root) / files.part_folder(perspective, "mirror_test")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -148,7 +123,7 @@ def write_mirror_actions(root: Path, perspective: Perspective) -> list[Path]:
     written = []
     for name, keys in MIRROR_PATHS.items():
         path = folder / f"-{name}.json"
-        write_file(path, action_text(np.asarray(keys), 0, dict.fromkeys(fields, np.zeros((len(keys), 3)))))
+        write_file(path, files.action_text(np.asarray(keys), 0, dict.fromkeys(fields, np.zeros((len(keys), 3)))))
         written.append(path)
     return written
 
@@ -156,18 +131,18 @@ def write_mirror_actions(root: Path, perspective: Perspective) -> list[Path]:
 def _text_of(walk: KeyWalk, mark_time: int) -> str:
     """The action file of a walk, in the engine's frame; numbers keep all their digits."""
     angles = _angles(-walk.yaw, walk.pitch)
-    cameras = ue_point(walk.poses[:, :3, 3])
+    cameras = files.ue_point(walk.poses[:, :3, 3])
     if walk.perspective == "1st":
         poses = {"actor_pos": cameras, "actor_rpy": angles}
     else:
         poses = {
-            "actor_pos": ue_point(walk.feet),
+            "actor_pos": files.ue_point(walk.feet),
             # Published bodies are turned by a quarter: the field is the walking direction minus 90 degrees.
             "actor_rpy": _angles(-walk.heading - np.pi / 2, np.zeros(len(walk.heading))),
             "camera_pos": cameras,
             "camera_rpy": angles,
         }
-    return action_text(walk.keys, mark_time, {name: values + 0.0 for name, values in poses.items()})
+    return files.action_text(walk.keys, mark_time, {name: values + 0.0 for name, values in poses.items()})
 
 
 def _angles(yaw: FloatArray, pitch: FloatArray) -> FloatArray:
@@ -192,7 +167,7 @@ def submissions(folder: Path) -> dict[str, Path]:
 
 
 def _is_model(folder: Path) -> bool:
-    return any((folder / f"{perspective}_data").is_dir() for perspective in PERSPECTIVES)
+    return any((folder / f"{perspective}_data").is_dir() for perspective in files.PERSPECTIVES)
 
 
 def mirror_folders(submission: Path) -> dict[Perspective, list[str]]:
@@ -202,7 +177,7 @@ def mirror_folders(submission: Path) -> dict[Perspective, list[str]]:
     videos without a task.
     """
     found: dict[Perspective, list[str]] = {}
-    for perspective in PERSPECTIVES:
+    for perspective in files.PERSPECTIVES:
         place = submission / f"{perspective}_data" / MIRROR
         inside = list_folder(place) if place.is_dir() else []
         found[perspective] = [path.name for path in inside if path.is_dir() and _is_name(path.name)]
@@ -219,12 +194,12 @@ def submitted_paths(perspective: Perspective, name: str) -> list[MindClip]:
             perspective=perspective,
             part=MIRROR,
             name=name,
-            frames=MIRROR_ROWS,
-            space=space_of(*SHARED_SPACE),
+            frames=files.MIRROR_ROWS,
+            space=space_of(*files.SHARED_SPACE),
             path=path,
             number=number,
         )
-        for path, number in MIRROR_NUMBERS.items()
+        for path, number in files.MIRROR_NUMBERS.items()
     ]
 
 
@@ -232,7 +207,7 @@ def submitted_path(task: str) -> MindClip:
     """The path of a task's id, such as "1st_data/mirror_test/scene_a/path-3"."""
     top, _, rest = task.partition("/")
     name = rest.removeprefix(f"{MIRROR}/").rpartition("/")[0]
-    for perspective in PERSPECTIVES:
+    for perspective in files.PERSPECTIVES:
         if top == f"{perspective}_data":
             for clip in submitted_paths(perspective, name):
                 if clip.id == task:

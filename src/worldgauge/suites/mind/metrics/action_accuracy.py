@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.core.errors import ShapeError, UnknownNameError, UsageError
-from worldgauge.core.geometry import FloatArray, Shape, rotation_angle
+from worldgauge.core.geometry import FloatArray, rotation_angle
+from worldgauge.core.umeyama import Shape
 from worldgauge.metrics._registry import metric
 from worldgauge.metrics.trajectory import aligned, fit_points, relative_errors
 
@@ -31,15 +32,7 @@ _TOO_LARGE = 1e100
 
 @dataclass(frozen=True)
 class StepErrorStats:
-    """Errors per frame of a group of steps.
-
-    Attributes:
-        count: Number of steps.
-        trans_mean: Metres of the truth.
-        trans_median: Metres of the truth.
-        rot_deg_mean: Degrees.
-        rot_deg_median: Degrees.
-    """
+    """Errors per frame of a group of steps: metres of the truth, and degrees."""
 
     count: int
     trans_mean: float
@@ -49,13 +42,7 @@ class StepErrorStats:
 
 
 class DroppedFrames(NamedTuple):
-    """What was not judged.
-
-    Attributes:
-        poses: Frames where either pose is not known.
-        steps: Steps that lack a pose for that reason.
-        outliers: Steps with an error beyond `MAX_ROT_DEG` or `MAX_TRANS`.
-    """
+    """What was not judged: frames without a pose, steps that lack one, steps beyond `MAX_ROT_DEG` or `MAX_TRANS`."""
 
     poses: int = 0
     steps: int = 0
@@ -64,15 +51,9 @@ class DroppedFrames(NamedTuple):
 
 @dataclass(frozen=True)
 class StepErrors:
-    """Every step that was judged, n in all.
+    """Every step that was judged, n in all: step i leads from frame i to i + 1.
 
-    Attributes:
-        index: (n,); step i leads from frame i to i + 1.
-        label: n names of actions.
-        trans: (n,) errors, metres of the truth.
-        rot_deg: (n,) errors, degrees.
-        truth_trans: (n,) true motion, which is the error of a camera that does not move.
-        truth_rot_deg: (n,) true turn, likewise.
+    Errors are metres of the truth, and degrees. The true motion is the error of a camera that does not move.
     """
 
     index: NDArray[np.int64]
@@ -83,11 +64,7 @@ class StepErrors:
     truth_rot_deg: FloatArray
 
     def where(self, chosen: ArrayLike) -> StepErrorStats:
-        """Statistics of the chosen steps.
-
-        Args:
-            chosen: (n,) bool, at least one of them True.
-        """
+        """Statistics of the chosen steps, (n,) bool, at least one of them True."""
         trans, rot = self.trans[np.asarray(chosen)], self.rot_deg[np.asarray(chosen)]
         return StepErrorStats(
             len(trans), float(trans.mean()), float(np.median(trans)), float(rot.mean()), float(np.median(rot))
@@ -96,23 +73,16 @@ class StepErrors:
 
 @dataclass(frozen=True)
 class ActionAccuracy:
-    """How well the motion of a clip follows its actions.
+    """How well the motion of a clip follows its actions; groups and labels without a step are left out.
 
     Attributes:
-        overall: Errors of all steps; None where they are not defined.
-        reason: Why `overall` is None.
-        groups: Errors by group; groups without a step are left out.
-        released_groups: The same by the released groups, which result files hold.
-        actions: Errors by label; labels without a step are left out.
+        overall: Errors of all steps; None where they are not defined, for the `reason`.
+        released_groups: Errors by the released groups, which result files hold.
         scale: Scale that the alignment gave the generated motion; 0 where it, or the truth, stands still.
         truth_step_m: Mean step of the truth, metres.
         frozen_rot_deg: Error in turning of a camera that does not move, degrees.
-        shape: Shape of the simpler of both trajectories.
-        source_shape: Shape of the generated one.
-        target_shape: Shape of the true one.
-        n_expected: Steps asked for.
-        dropped: What was not judged.
-        steps: Every step that was judged.
+        shape: Shape of the simpler of both trajectories; source is the generated, target the true one.
+        n_expected: Steps that should be judged.
     """
 
     overall: StepErrorStats | None
@@ -144,28 +114,20 @@ def action_accuracy(
     groups: GroupRule = "keys",
     nan: Literal["drop", "raise"] = "drop",
 ) -> ActionAccuracy:
-    """Relative pose error of a generated camera against the true one, after Sim(3) alignment.
+    """Relative pose error of a generated camera (k, 4, 4) against the true one (n, 4, 4), after Sim(3) alignment.
 
     The first m = min(len(labels), n - 1, k - 1) steps are judged; label i belongs to the step from frame i to i + 1.
     The caller chooses which row of the file that is: row mark_time + i as released, row mark_time + i + 1 by what
     caused the step (B6); with our own Actions, row i.
     Poses that are not finite are unknown: they, and both steps at them, are left out and counted, and steps are never
-    joined over a gap. Degenerate motion never raises, see `ActionAccuracy.shape`.
-    Source: MIND, section 4.7 of the specification.
-
-    Args:
-        truth: Camera-to-world (n, 4, 4).
-        generated: Camera-to-world (k, 4, 4).
-        labels: Name of the action of every step.
-        groups: See `action_labels.GroupRule`.
-        nan: "drop" leaves unknown poses out. "raise" is as released (B15): a position that is not finite gives a
-            ShapeError; a rotation that is not costs the steps at it, and its position still counts in the alignment.
-
-    Raises:
-        ShapeError: For other shapes, and for unknown positions with nan="raise".
-        UsageError: For another value of `nan`.
+    joined over a gap. nan="raise" is as released (B15): a position that is not finite gives a ShapeError; a rotation
+    that is not costs the steps at it, and its position still counts in the alignment.
+    Degenerate motion never raises, see `ActionAccuracy.shape`. Source: MIND, section 4.7 of the specification.
     """
-    q, p = (_poses(given, what) for given, what in ((truth, "true"), (generated, "generated")))
+    q, p = np.asarray(truth, np.float64), np.asarray(generated, np.float64)
+    for poses, what in ((q, "true"), (p, "generated")):
+        if poses.ndim != 3 or poses.shape[1:] != (4, 4):
+            raise ShapeError(f"{what} poses are (n, 4, 4), got {poses.shape}")
     if nan not in ("drop", "raise"):
         raise UsageError(f"nan is '{nan}'; 'drop' or 'raise'")
     m = min(len(labels), len(q) - 1, len(p) - 1)
@@ -234,13 +196,6 @@ def _known(values: FloatArray) -> NDArray[np.bool_]:
     return np.asarray((np.abs(values) < _TOO_LARGE).reshape(len(values), -1).all(1), np.bool_)
 
 
-def _poses(given: ArrayLike, what: str) -> FloatArray:
-    poses = np.asarray(given, np.float64)
-    if poses.ndim != 3 or poses.shape[1:] != (4, 4):
-        raise ShapeError(f"{what} poses are (n, 4, 4), got {poses.shape}")
-    return poses
-
-
 GroupRule = Literal["keys", "released"]
 """keys: by what the keys do: translation, rotation, combined (both) or no_op. released: as the released code groups:
 translation for one walking key alone, other for all else; its rotation is always empty, since it looks for names such
@@ -258,13 +213,10 @@ _LOOK = {*_NAMES[2], *_NAMES[3]}
 
 
 def labels_of(keys: ArrayLike) -> list[str]:
-    """The label of each row of key codes.
+    """The label of each row of key codes (n, 4), by the columns ws, ad, ud, lr.
 
     Names are joined with "+" in the order of the columns, such as "forward+look_left"; "no_op" where none is held.
     Source: MIND, section 4.7.3 of the specification.
-
-    Args:
-        keys: Codes (n, 4): columns ws, ad, ud, lr of whole numbers, 0 none, 1 first, 2 second.
     """
     codes = np.asarray(keys)
     if codes.ndim != 2 or codes.shape[1] != 4:
@@ -302,26 +254,16 @@ _OF_STEPS = "own: cosine of imagined and true step"
 
 
 class StepCosines(NamedTuple):
-    """Agreement of steps, by step; NaN where the truth rests or a pose is not known.
-
-    Attributes:
-        move: (n - 1,) cosine of the imagined and the true direction of motion; 0 where only the truth moves.
-        turn: (n - 1,) the same of the axes about which the camera turns.
-    """
+    """Cosines (n - 1,) of imagined and true motion and axes of turning; NaN if the truth rests or one is unknown."""
 
     move: FloatArray
     turn: FloatArray
 
 
 def camera_steps(poses: ArrayLike) -> FloatArray:
-    """Motion of each step in the frame of its first camera.
+    """Motion (n - 1, 6) of each step in the frame of its first camera, from poses (n, 4, 4).
 
-    Args:
-        poses: (n, 4, 4) camera-to-world; NaN where unknown.
-
-    Returns:
-        (n - 1, 6): translation in the unit of the poses, and the turn as axis times angle in radians. NaN where one of
-        the two poses is unknown.
+    Translation is in the unit of the poses, the turn is axis times angle in radians. NaN where a pose is unknown.
     """
     own = np.asarray(poses, np.float64)
     if own.ndim != 3 or own.shape[1:] != (4, 4):
@@ -334,12 +276,7 @@ def camera_steps(poses: ArrayLike) -> FloatArray:
 
 
 def step_cosines(truth: ArrayLike, generated: ArrayLike) -> StepCosines:
-    """Compare the direction of every step with the true one.
-
-    Args:
-        truth: (n, 4, 4) camera-to-world, metres.
-        generated: (n, 4, 4) camera-to-world, in any world frame and unit; NaN where unknown.
-    """
+    """Compare the direction of every step with the true one; paths (n, 4, 4), NaN where unknown."""
     q, p = camera_steps(truth), camera_steps(generated)
     if q.shape != p.shape:
         raise ShapeError(f"two paths of one length are compared, got {len(q) + 1} and {len(p) + 1} poses")
@@ -421,12 +358,11 @@ _COLUMNS: dict[Keys, tuple[slice, slice]] = {"walk": (slice(0, 2), slice(0, 3)),
 _OF_LAG = "own: lag of the imagined motion after a change of keys"
 
 
-class Answer(NamedTuple):
+class KeyAnswer(NamedTuple):
     """What follows on a change of keys.
 
     Attributes:
         step: The first step under the new keys; step i leads from frame i to i + 1.
-        keys: Which keys change.
         frames: Frames from the true change of motion to the imagined one; None where nothing answers.
         likeness: Correlation of the two courses at that lag; 0 where the imagined camera rests.
     """
@@ -437,15 +373,10 @@ class Answer(NamedTuple):
     likeness: float
 
 
-def key_answers(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> list[Answer]:
-    """Find the answer to every change of keys that the recorded camera shows.
+def key_answers(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> list[KeyAnswer]:
+    """Find the answer to every change of keys (n, 4) that the recorded camera (n, 4, 4) shows; row i leads to frame i.
 
     Changes nearer to an end than the motion that is compared, or with unknown poses around them, are not judged.
-
-    Args:
-        truth: (n, 4, 4) true camera-to-world, metres.
-        generated: (n, 4, 4) imagined, in any world frame and unit; NaN where unknown.
-        keys: (n, 4) key codes ws, ad, ud, lr; row i leads to frame i.
     """
     q, p, codes = camera_steps(truth), camera_steps(generated), np.asarray(keys)
     if p.shape != q.shape or codes.shape != (len(q) + 1, 4):
@@ -500,18 +431,18 @@ def keys_answered(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> fl
     return answered(key_answers(truth, generated, keys))
 
 
-def median_s(answers: list[Answer], fps: float) -> float | None:
+def median_s(answers: list[KeyAnswer], fps: float) -> float | None:
     """Median latency of answers in seconds; None without one."""
     frames = [one.frames for one in answers if one.frames is not None]
     return float(np.median(frames)) / fps if frames else None
 
 
-def answered(answers: list[Answer]) -> float | None:
+def answered(answers: list[KeyAnswer]) -> float | None:
     """Share of changes that are answered; None without a change."""
     return sum(one.frames is not None for one in answers) / len(answers) if answers else None
 
 
-def _answer(true: FloatArray, shown: FloatArray, step: int, kind: Keys) -> Answer | None:
+def _answer(true: FloatArray, shown: FloatArray, step: int, kind: Keys) -> KeyAnswer | None:
     """The answer to one change; None where it cannot be judged."""
     window = true[step - BEFORE : step + AFTER]
     later = shown[step - BEFORE : step + AFTER + LATEST]
@@ -522,7 +453,7 @@ def _answer(true: FloatArray, shown: FloatArray, step: int, kind: Keys) -> Answe
     likeness = _likeness(course / size, later)
     lag = int(likeness.argmax())
     best = float(likeness[lag])
-    return Answer(step, kind, lag if best >= LEAST_LIKENESS else None, best)
+    return KeyAnswer(step, kind, lag if best >= LEAST_LIKENESS else None, best)
 
 
 def _likeness(course: FloatArray, shown: FloatArray) -> NDArray[np.float64]:

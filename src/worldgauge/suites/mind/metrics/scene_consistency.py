@@ -17,10 +17,11 @@ A video that stands still gets 0 in both, so `out_leg_motion` shows whether it m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.image import Image
 from worldgauge.core.video import Clip, ahead
+from worldgauge.engine.suite.contract import mean_of_known
 from worldgauge.metrics._registry import metric
 from worldgauge.metrics.colour import detail_correlation
 from worldgauge.metrics.frame_pairs import SIZE, PairError, Prepared, mean_error, pair_error, prepared
@@ -55,8 +57,14 @@ def out_leg_motion(start: Image, turn: Image) -> float:
     Raises:
         ShapeError: On other shapes.
     """
-    difference = prepared(start) - prepared(turn)
-    return float(np.square(difference, out=difference).mean(dtype=np.float64))
+    return motions(start, [turn])[0]
+
+
+def motions(start: Image, frames: Iterable[Image]) -> list[float]:
+    """`out_leg_motion` of each frame."""
+    first = prepared(start)
+    differences = (first - prepared(frame) for frame in frames)
+    return [float(np.square(each, out=each).mean(dtype=np.float64)) for each in differences]
 
 
 def moves(motion: float, real_median: float) -> bool:
@@ -76,40 +84,14 @@ Distances = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.floa
 """Learned distances (n,) of frames x and y, each (n, 720, 1280, 3) float32 in [0, 1], such as LPIPS."""
 
 
-class SceneErrors(NamedTuple):
-    """Errors of the pairs, in the order of k.
-
-    Attributes:
-        released: Of `released_pairs`.
-        aligned: Of `aligned_pairs`; empty without a start image.
-    """
-
-    released: tuple[PairError, ...]
-    aligned: tuple[PairError, ...]
+T = TypeVar("T")
 
 
-class SceneDetails(NamedTuple):
-    """Correlation of detail of the pairs; None where the way out shows none.
+class BothPairings(NamedTuple, Generic[T]):
+    """A value of each of `released_pairs`, and of each of `aligned_pairs`, which are empty without a start image."""
 
-    Attributes:
-        released: In the order of `SceneErrors.released`.
-        aligned: In the order of `SceneErrors.aligned`.
-    """
-
-    released: tuple[float | None, ...]
-    aligned: tuple[float | None, ...]
-
-
-class SceneDistances(NamedTuple):
-    """Learned distances of the pairs.
-
-    Attributes:
-        released: In the order of `SceneErrors.released`.
-        aligned: In the order of `SceneErrors.aligned`.
-    """
-
-    released: tuple[float, ...]
-    aligned: tuple[float, ...]
+    released: tuple[T, ...] = ()
+    aligned: tuple[T, ...] = ()
 
 
 def released_pairs(n: int) -> list[tuple[int, int]]:
@@ -130,7 +112,7 @@ def turn_frame(n: int) -> int:
     return n // 2 - 1
 
 
-def scene_errors(video: Clip, start: Image | None = None, *, means: Means = Means()) -> SceneErrors:  # noqa: B008
+def scene_errors(video: Clip, start: Image | None = None, *, means: Means = Means()) -> BothPairings[PairError]:  # noqa: B008
     """Errors of all pairs of both pairings. Memory does not grow with N.
 
     The processor prepares every frame once, a device both of each pair.
@@ -144,12 +126,12 @@ def scene_errors(video: Clip, start: Image | None = None, *, means: Means = Mean
         compare = partial(_errors_of, means.device.pair_errors)
         found = means.each(compare, _triples(video, start, np.asarray), at_once=pairs_at_once(*SIZE) // 2)
     pairs = list(found)[::-1]
-    return SceneErrors(tuple(one for one, _ in pairs), tuple(other for _, other in pairs if other is not None))
+    return BothPairings(tuple(one for one, _ in pairs), tuple(other for _, other in pairs if other is not None))
 
 
 def scene_distances(
     video: Clip, distances: Distances, start: Image | None = None, *, batch: int = 10
-) -> SceneDistances:
+) -> BothPairings[float]:
     """Learned distances of all pairs of both pairings, otherwise like `scene_errors`."""
     _check(len(video))
     released: list[float] = []
@@ -160,14 +142,14 @@ def scene_distances(
         released += distances(back, np.stack([triple[1] for triple in part])).tolist()
         if start is not None:
             aligned += distances(back, np.stack([before for _, _, before in part if before is not None])).tolist()
-    return SceneDistances(tuple(released[::-1]), tuple(aligned[::-1]))
+    return BothPairings(tuple(released[::-1]), tuple(aligned[::-1]))
 
 
-def scene_details(video: Clip, start: Image | None = None, *, means: Means = Means()) -> SceneDetails:  # noqa: B008
+def scene_details(video: Clip, start: Image | None = None, *, means: Means = Means()) -> BothPairings[float | None]:  # noqa: B008
     """Correlation of detail of all pairs of both pairings, otherwise like `scene_errors`."""
     _check(len(video))
     pairs = list(means.each(_details_of, _triples(video, start, np.asarray)))[::-1]
-    return SceneDetails(tuple(one for one, _ in pairs), () if start is None else tuple(other for _, other in pairs))
+    return BothPairings(tuple(one for one, _ in pairs), () if start is None else tuple(other for _, other in pairs))
 
 
 @metric("gsc_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_SOURCE)
@@ -191,7 +173,7 @@ def gsc_ssim(video: Clip) -> float:
 @metric("gsc_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_DETAIL)
 def gsc_detail(video: Clip) -> float | None:
     """Mean correlation of detail of the way out and the way back reversed, released pairing; see `scene_details`."""
-    return _mean_of_known(scene_details(video).released)
+    return mean_of_known(scene_details(video).released)
 
 
 @metric("gsc_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_SOURCE)
@@ -202,7 +184,8 @@ def gsc_lpips(video: Clip, distances: Distances) -> float:
         video: The path out and back.
         distances: The learned distance.
     """
-    return _mean(scene_distances(video, distances).released)
+    distance = scene_distances(video, distances).released
+    return math.fsum(distance) / len(distance)
 
 
 @metric("gsc_aligned_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_OURS)
@@ -258,7 +241,7 @@ def gsc_aligned_detail(video: Clip, start: Image) -> float | None:
     Returns:
         1 for a perfect renderer; None where the way out shows no detail.
     """
-    return _mean_of_known(scene_details(video, start).aligned)
+    return mean_of_known(scene_details(video, start).aligned)
 
 
 @metric("gsc_aligned_lpips", unit="1", better="lower", bounds=(0.0, math.inf), version=2, source=_OURS)
@@ -273,32 +256,32 @@ def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
     Returns:
         0 for a perfect renderer.
     """
-    return _mean(scene_distances(video, distances, start).aligned)
+    distance = scene_distances(video, distances, start).aligned
+    return math.fsum(distance) / len(distance)
 
 
-Seen = tuple[Image, Image, Image | None]
-Kept = TypeVar("Kept")
 Array = TypeVar("Array", Image, Prepared)
 
 
-def _triples(
-    video: Clip, start: Image | None, prepare: Callable[[Image], Kept]
-) -> Iterator[tuple[Kept, Kept, Kept | None]]:
+def _triples(video: Clip, start: Image | None, prepare: Callable[[Image], T]) -> Iterator[tuple[T, T, T | None]]:
     """Frame N - 1 - k of the way back, frames k and k - 1 of the way out, k from N/2 - 1 down to 0.
 
     Frame -1 is the start image; without one, frames k - 1 are left out.
     """
-    half = len(video) // 2
-    out = _backwards(video[:half], start, prepare)
+    half, frames = len(video) // 2, iter(video)
+    last = deque(islice(frames, half), _HELD)
+    out = _backwards(video[: half - len(last)], last, start, prepare)
     there = next(out)
-    for frame in video[half:]:
+    for frame in frames:
         before = next(out, None)
         yield prepare(frame), there, before if start is not None else None
         there = there if before is None else before
 
 
-def _backwards(video: Clip, start: Image | None, prepare: Callable[[Image], Kept]) -> Iterator[Kept]:
+def _backwards(video: Clip, last: deque[Image], start: Image | None, prepare: Callable[[Image], T]) -> Iterator[T]:
     """Frames from the last to the first, then the start image. A video is decoded forwards, a block at a time."""
+    while last:
+        yield prepare(last.pop())
     for end in range(len(video), 0, -_HELD):
         for frame in reversed(list(video[max(0, end - _HELD) : end])):
             yield prepare(frame)
@@ -323,20 +306,11 @@ def _errors_of(
     return list(zip(released, aligned if pairs else [None] * len(released), strict=True))
 
 
-def _details_of(triples: Sequence[Seen]) -> list[tuple[float | None, float | None]]:
+def _details_of(triples: Sequence[tuple[Image, Image, Image | None]]) -> list[tuple[float | None, float | None]]:
     return [
         (detail_correlation(back, there), None if before is None else detail_correlation(back, before))
         for back, there, before in triples
     ]
-
-
-def _mean(values: tuple[float, ...]) -> float:
-    return math.fsum(values) / len(values)
-
-
-def _mean_of_known(values: tuple[float | None, ...]) -> float | None:
-    known = tuple(value for value in values if value is not None)
-    return _mean(known) if known else None
 
 
 def _check(n: int) -> None:

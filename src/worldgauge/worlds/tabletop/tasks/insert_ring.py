@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, TableScene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, TableObject, TableScene, TableTask, near, table_tasks
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, differing, places
 
@@ -33,7 +32,7 @@ CLEAR_M = TABLE_M + 2 * PEG_HALF_M[2] + RING_HALF_M
 
 
 @table_tasks.register("insert_ring", variations=len(COLOURS))
-class InsertRing:
+class InsertRing(TableTask):
     """Three pegs of different colours stand fast; a ring that lies loose is to be put on the named one and let go.
 
     Solved when the ring lies low and level around that peg and the fingers do not both touch it.
@@ -49,15 +48,13 @@ class InsertRing:
         self._yaw_rad = float(rng.uniform(-0.25, 0.25))
         self._wanted = f"peg{wanted}"
         self._far_m = float(np.linalg.norm(self._pegs[wanted] - self._start))
-        self.things: tuple[Thing, ...] = (
-            Thing("ring", "ring", "ring", "grey", (OUTER_M, OUTER_M, RING_HALF_M)),
-            *(
-                Thing(f"{colours[one]} peg", f"peg{n}", "peg", colours[one], PEG_HALF_M, PEG_HALF_M[2])
-                for n, one in enumerate(shown)
-            ),
+        pegs = (
+            TableObject(f"{colours[one]} peg", f"peg{n}", "peg", colours[one], PEG_HALF_M, PEG_HALF_M[2])
+            for n, one in enumerate(shown)
         )
+        self.things = (TableObject("ring", "ring", "ring", "grey", (OUTER_M, OUTER_M, RING_HALF_M)), *pegs)
         self.instruction = f"put the ring on the {colours[0]} peg"
-        self.wordings: tuple[str, ...] = (
+        self.wordings = (
             f"place the square ring over the {colours[0]} peg",
             f"slip the ring onto the {colours[0]} peg and let go of it",
         )
@@ -78,10 +75,6 @@ class InsertRing:
             ):
                 box(ring, half, COLOURS["grey"], at=at, mass=0.015, friction=SMOOTH)
 
-    def noted(self, scene: TableScene, memory: Memory) -> Memory:
-        """Return `memory` unchanged: the place of the ring says everything."""
-        return memory
-
     def progress(self, scene: TableScene) -> float:
         """0.2 when it is held, up to 0.4 lifted, up to 0.8 near the named peg, 0.9 around it, 1 let go there."""
         x, y, z = (float(value) for value in scene.place("ring"))
@@ -95,10 +88,6 @@ class InsertRing:
         lifted = min(1.0, max(0.0, (z - TABLE_M - RING_HALF_M) / (CLEAR_M - TABLE_M - RING_HALF_M)))
         nearer = max(0.0, 1 - max(0.0, off - AROUND_M) / self._far_m)
         return 0.2 + 0.2 * lifted + 0.4 * lifted * nearer
-
-    def colours(self, memory: Memory) -> Mapping[str, Colour]:
-        """As they were made."""
-        return {}
 
     def finish(self, scene: TableScene) -> None:
         """See `TableTask`."""

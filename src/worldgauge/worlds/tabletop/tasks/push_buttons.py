@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, TableScene, Thing, near, table_tasks
-from worldgauge.worlds.tabletop.engine import mujoco
-from worldgauge.worlds.tabletop.franka_arm import PAD_M
+from worldgauge.worlds.tabletop.contract import (
+    TABLE_M,
+    Colour,
+    Memory,
+    TableObject,
+    TableScene,
+    TableTask,
+    near,
+    table_tasks,
+)
+from worldgauge.worlds.tabletop.franka_arm import PAD_M, add_joint
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, differing, places
 
@@ -27,7 +35,7 @@ _NAMES = [name for name in COLOURS if name not in ("grey", "white", "pink")]
 
 
 @table_tasks.register("push_buttons", variations=50)
-class PushButtons:
+class PushButtons(TableTask):
     """Three buttons of different colours; one, two or all three of them are to be pressed, in the order they are named.
 
     Pressing another one spoils it: what is pressed stays pressed. Pressed buttons light up.
@@ -39,31 +47,22 @@ class PushButtons:
         shown = [int(n) for n in rng.permutation(COUNT)]
         self._order = tuple(shown.index(n) for n in range(count))
         self._bodies = tuple(f"button{n}" for n in range(COUNT))
-        self.things: tuple[Thing, ...] = tuple(
-            Thing(f"{names[n]} button", body, "button", names[n], (CAP_RADIUS_M, CAP_RADIUS_M, CAP_M / 2))
+        self.things = tuple(
+            TableObject(f"{names[n]} button", body, "button", names[n], (CAP_RADIUS_M, CAP_RADIUS_M, CAP_M / 2))
             for n, body in zip(shown, self._bodies, strict=True)
         )
         named = [self.things[n].name for n in self._order]
         self.instruction = "push the " + ", then the ".join(named)
-        self.wordings: tuple[str, ...] = (f"press {' and then '.join(f'the {name}' for name in named)}",)
+        self.wordings = (f"press {' and then '.join(f'the {name}' for name in named)}",)
 
     def add(self, spec: Any) -> None:
         """See `TableTask`."""
-        mj = mujoco()
         for thing, (x, y) in zip(self.things, self._places, strict=True):
             foot = spec.worldbody.add_body(name=f"{thing.body}_foot", pos=(x, y, TABLE_M))
             box(foot, (0.035, 0.035, BASE_M / 2), COLOURS["grey"], at=(0, 0, BASE_M / 2))
             cap = foot.add_body(name=thing.body, pos=(0, 0, BASE_M + CAP_M / 2 + TRAVEL_M / 2), gravcomp=1)
-            cap.add_joint(
-                name=thing.body,
-                type=mj.mjtJoint.mjJNT_SLIDE,
-                axis=(0, 0, -1),
-                range=(0, TRAVEL_M),
-                limited=True,
-                stiffness=[120.0, 0.0, 0.0],
-                springref=-0.002,
-                damping=[2.0, 0.0, 0.0],
-            )
+            spring = {"stiffness": [120.0, 0.0, 0.0], "springref": -0.002}
+            add_joint(cap, thing.body, "SLIDE", (0, 0, -1), (0, TRAVEL_M), damping=2.0, **spring)
             cylinder(cap, CAP_RADIUS_M, CAP_M / 2, COLOURS[thing.colour], name=f"{thing.body}_cap", mass=0.03)
 
     def noted(self, scene: TableScene, memory: Memory) -> Memory:

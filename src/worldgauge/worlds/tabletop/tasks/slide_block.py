@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, TableScene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, TableObject, TableScene, TableTask, near, table_tasks
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, mark
 
@@ -36,7 +35,7 @@ class _Push(NamedTuple):
 
 
 @table_tasks.register("slide_block", variations=len(TARGETS))
-class SlideBlock:
+class SlideBlock(TableTask):
     """A block between four coloured targets, one on each side; it is to be pushed until it lies on the named one."""
 
     def __init__(self, variation: int, rng: np.random.Generator) -> None:
@@ -47,15 +46,13 @@ class SlideBlock:
         far = rng.uniform(0.14, 0.165, 4)
         self._targets = self._start + far[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
         self._far_m = float(far[variation])
-        self.things: tuple[Thing, ...] = (
-            Thing("block", "block", "block", "grey", HALF_M),
-            *(
-                Thing(f"{name} target", f"target{n}", "target", name, TARGET_HALF_M, TARGET_HALF_M[2])
-                for n, name in enumerate(TARGETS)
-            ),
+        targets = (
+            TableObject(f"{name} target", f"target{n}", "target", name, TARGET_HALF_M, TARGET_HALF_M[2])
+            for n, name in enumerate(TARGETS)
         )
+        self.things = (TableObject("block", "block", "block", "grey", HALF_M), *targets)
         self.instruction = f"slide the block to the {TARGETS[variation]} target"
-        self.wordings: tuple[str, ...] = (
+        self.wordings = (
             f"push the block onto the {TARGETS[variation]} square",
             f"move the block across the table until it covers the {TARGETS[variation]} target",
         )
@@ -71,18 +68,10 @@ class SlideBlock:
         # Its own friction holds, so that it slides: on a rougher table, fingers would tip it or press it down.
         box(block, HALF_M, COLOURS["grey"], mass=0.2, friction=(0.5, 0.005, 0.0001), priority=1)
 
-    def noted(self, scene: TableScene, memory: Memory) -> Memory:
-        """Return `memory` unchanged: the place of the block says everything."""
-        return memory
-
     def progress(self, scene: TableScene) -> float:
         """Share of the first distance that is made up for; 1 within `THERE_M`."""
         left = float(np.linalg.norm(_flat(scene, self._wanted) - _flat(scene, "block")))
         return 1.0 if left <= THERE_M else max(0.0, 1 - left / self._far_m)
-
-    def colours(self, memory: Memory) -> Mapping[str, Colour]:
-        """As they were made."""
-        return {}
 
     def finish(self, scene: TableScene) -> None:
         """See `TableTask`."""

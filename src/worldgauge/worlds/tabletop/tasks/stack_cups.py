@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, Memory, TableScene, Thing, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, TableObject, TableScene, TableTask, near, table_tasks
 from worldgauge.worlds.tabletop.franka_arm import ARM_BIT
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
 from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, differing, places
@@ -32,7 +31,7 @@ _FACES = 12
 
 
 @table_tasks.register("stack_cups", variations=len(COLOURS))
-class StackCups:
+class StackCups(TableTask):
     """Three cups stand upside down; two are to be put over the one of the named colour, in any order.
 
     A cup is on the stack when it stands upright, let go, no more than `ON_M` from where it would stand in the middle.
@@ -46,12 +45,12 @@ class StackCups:
         bodies = tuple(f"cup{n}" for n in range(COUNT))
         self._named = bodies[names.index(colour)]
         self._others = tuple(body for body in bodies if body != self._named)
-        self.things: tuple[Thing, ...] = tuple(
-            Thing(f"{name} cup", body, "cup", name, (RIM_M, RIM_M, HEIGHT_M / 2), HEIGHT_M / 2)
+        self.things = tuple(
+            TableObject(f"{name} cup", body, "cup", name, (RIM_M, RIM_M, HEIGHT_M / 2), HEIGHT_M / 2)
             for name, body in zip(names, bodies, strict=True)
         )
         self.instruction = f"stack the other two cups on the {colour} cup"
-        self.wordings: tuple[str, ...] = (f"put both other cups over the {colour} cup",)
+        self.wordings = (f"put both other cups over the {colour} cup",)
 
     def add(self, spec: Any) -> None:
         """See `TableTask`."""
@@ -60,20 +59,12 @@ class StackCups:
             cup.add_freejoint()
             _shape(cup, COLOURS[thing.colour])
 
-    def noted(self, scene: TableScene, memory: Memory) -> Memory:
-        """Return `memory` unchanged: the places of the cups say everything."""
-        return memory
-
     def progress(self, scene: TableScene) -> float:
         """Mean of both other cups: 1 on the stack, half while held over it, a quarter while held; 0 without a stack."""
         named = self._named
         if scene.held(named) or not _upright(scene, named) or scene.place(named)[2] > TABLE_M + ON_M:
             return 0.0
         return sum(self._worth(scene, body) for body in self._others) / len(self._others)
-
-    def colours(self, memory: Memory) -> Mapping[str, Colour]:
-        """None changes."""
-        return {}
 
     def finish(self, scene: TableScene) -> None:
         """See `TableTask`."""

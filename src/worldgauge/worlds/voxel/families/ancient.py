@@ -13,7 +13,12 @@ Z = FLOOR_Z
 
 def draw(stage: Stage) -> None:
     """Ways first, then temples from large to small, then what time has left lying about."""
-    ways = _ways(stage)
+    # A broad paved way and a narrower one across it, and a round place where they meet.
+    i, j = (np.abs(a - c) for a, c in zip(np.indices(stage.size[:2]), stage.centre, strict=True))
+    wide, narrow = (i, j) if stage.rng.random() < 0.5 else (j, i)
+    side = stage.pick((-1, 1)) * stage.between(18, 26)
+    lane = np.abs(np.indices(stage.size[:2])[int(wide is j)] - stage.centre[int(wide is j)] - side) < 2
+    ways: BoolArray = (wide < 5) | (narrow < 3) | (stage.away < 11) | lane
     _ground(stage, grow(ways, 3))
     ragged = value_noise(stage.rng, stage.size[:2], 5)
     worn = ways & (ragged > 0.7) & (stage.away > 8)
@@ -43,16 +48,6 @@ def draw(stage: Stage) -> None:
         stage.stamp(x + 1, y + 1, palms[stage.between(0, 4)], "palm")
     oasis = value_noise(stage.rng, stage.size[:2], 13) > 0.7
     stage.sow(oasis & ~ways, ("dry_tall_grass", "dead_bush", "dry_tall_grass"), 0.1)
-
-
-def _ways(stage: Stage) -> BoolArray:
-    """A broad paved way and a narrower one across it, and a round place where they meet."""
-    i, j = (np.abs(a - c) for a, c in zip(np.indices(stage.size[:2]), stage.centre, strict=True))
-    wide, narrow = (i, j) if stage.rng.random() < 0.5 else (j, i)
-    side = stage.pick((-1, 1)) * stage.between(18, 26)
-    lane = np.abs(np.indices(stage.size[:2])[int(wide is j)] - stage.centre[int(wide is j)] - side) < 2
-    ways: BoolArray = (wide < 5) | (narrow < 3) | (stage.away < 11) | lane
-    return ways
 
 
 def _ground(stage: Stage, level: BoolArray) -> None:
@@ -139,17 +134,9 @@ def _colossus(stage: Stage, x: int, y: int) -> None:
     own = stage.begin("colossus")
     _plot(stage, x, y, 7, 7)
     skin = stage.pick(("bronze", "marble", "cut_sandstone", "bronze"))
-    stage.box((x, x + 7), (y, y + 7), (Z, Z + 1), "marble_slab", own)
-    stage.box((x + 1, x + 6), (y + 1, y + 6), (Z, Z + 2), "cut_sandstone", own)
-    z = Z + 2
-    stage.box((x + 2, x + 3), (y + 3, y + 4), (z, z + 4), skin, own)
-    stage.box((x + 4, x + 5), (y + 3, y + 4), (z, z + 4), skin, own)
-    stage.box((x + 2, x + 5), (y + 2, y + 5), (z + 3, z + 5), "red_enamel" if skin != "bronze" else skin, own)
-    stage.box((x + 2, x + 5), (y + 3, y + 5), (z + 5, z + 8), skin, own)
-    for side, lift in ((x + 1, stage.between(0, 4)), (x + 5, 0)):
-        stage.box((side, side + 1), (y + 3, y + 4), (z + 4 + lift, z + 8 + lift), skin, own)
-    stage.box((x + 2, x + 5), (y + 2, y + 5), (z + 8, z + 11), skin, own)
-    stage.shell((x + 2, x + 5), (y + 2, y + 5), (z + 10, z + 11), "gold", own)
+    stage.draw("colossus", (x, y, Z), own, skin=skin, skirt="red_enamel" if skin != "bronze" else skin)
+    raised = Z + 6 + stage.between(0, 4)
+    stage.box((x + 1, x + 2), (y + 3, y + 4), (raised, raised + 4), skin, own)
 
 
 def _pyramid(stage: Stage, x: int, y: int) -> None:
@@ -192,7 +179,7 @@ def _arcade(stage: Stage, x: int, y: int) -> None:
         rise = 0 if pier else height - 3 if n % 7 in (2, 6) else height - 2
         for across in range(3):
             i, j = (x + n, y + across) if along_x else (x + across, y + n)
-            foot = int(stage.quarters[i, j]) // 4
+            foot = stage.foot(i, j)
             low = foot - 1 if pier else Z + rise
             top = Z + height - (0 if n < 18 - end else (n + across) % 3)
             stage.box((i, i + 1), (j, j + 1), (low, top), "cut_sandstone" if across != 1 else "smooth_sandstone", own)
@@ -247,13 +234,11 @@ def _ruin(stage: Stage, x: int, y: int) -> None:
 def _drum(stage: Stage, x: int, y: int) -> None:
     """A fallen column, or an urn."""
     own = stage.begin("rubble", x + 1, y + 1)
-    z = int(stage.quarters[x + 1, y + 1]) // 4
+    z = stage.foot(x + 1, y + 1)
     if stage.rng.random() < 0.5:
-        stage.box((x, x + 4), (y + 1, y + 2), (z - 1, z + 1), "marble_shaft", own)
-        stage.put(x + 3, y + 1, z, "marble", own)
+        stage.draw("fallen_column", (x, y, z), own)
     else:
-        stage.put(x + 1, y + 1, z - 1, "marble", own)
-        stage.box((x + 1, x + 2), (y + 1, y + 2), (z, z + 1), stage.pick(("terracotta", "frieze")), own)
+        stage.draw("urn", (x, y, z), own, clay=stage.pick(("terracotta", "frieze")))
 
 
 def _gate(stage: Stage) -> None:

@@ -202,63 +202,34 @@ def _hut(stage: Stage, x: int, y: int) -> None:
 def _stall(stage: Stage, x: int, y: int) -> None:
     """Fish and fruit under a striped cloth."""
     own = stage.begin("stall", x, y)
-    z = int(stage.quarters[x, y]) // 4
-    stage.box((x, x + 5), (y + 1, y + 3), (z, z + 1), "oak_planks", own)
-    for dx, dy in ((0, 0), (4, 0), (0, 3), (4, 3)):
-        stage.box((x + dx, x + dx + 1), (y + dy, y + dy + 1), (z, z + 3), "pile", own)
     paint = stage.pick(("red_enamel_slab", "blue_enamel_slab", "yellow_enamel_slab"))
-    for dx in range(5):
-        stage.box((x + dx, x + dx + 1), (y, y + 4), (z + 3, z + 4), (paint, "white_enamel_slab")[dx % 2], own)
-    stage.put(x + 1, y + 1, z + 1, "pumpkin", own)
-    stage.put(x + 3, y + 2, z + 1, "melon", own)
+    stage.draw("fish_stall", (x, y, stage.foot(x, y)), own, cloth=paint)
 
 
 def _crane(stage: Stage, x: int, y: int) -> None:
     """A loading crane of timber and steel."""
     own = stage.begin("crane", x, y)
-    stage.box((x + 1, x + 3), (y + 1, y + 3), (Z, Z + 10), "yellow_enamel", own)
-    stage.box((x, x + 4), (y, y + 4), (Z, Z + 1), "black_enamel", own)
-    dx = 1 if x > stage.centre[0] else -1
-    stage.box((x + 1, x + 12) if dx > 0 else (x - 8, x + 3), (y + 1, y + 2), (Z + 10, Z + 11), "yellow_enamel", own)
-    hook = x + 11 if dx > 0 else x - 8
-    stage.box((hook, hook + 1), (y + 1, y + 2), (Z + 6, Z + 10), "pile", own)
-    stage.box((hook - 1, hook + 1), (y + 1, y + 3), (Z + 4, Z + 6), "oak_planks", own)
+    stage.draw("crane", (x, y, Z), own)
+    stage.draw("crane_arm_right" if x > stage.centre[0] else "crane_arm_left", (x, y, Z), own)
 
 
 def _fish_fountain(stage: Stage, x: int, y: int) -> None:
     """A basin in which a great fish stands on its tail."""
     own = stage.begin("fountain", x, y)
-    stage.pillar(x + 4.5, y + 4.5, 4.4, (Z, Z + 1), "teal_enamel", own)
-    stage.pillar(x + 4.5, y + 4.5, 3.5, (Z, Z + 1), "water", own)
-    skin = stage.pick(("orange_coral", "pink_coral", "gold"))
-    stage.ball((x + 4.5, y + 4.5, Z + 4.5), (1.7, 1.2, 3), skin, own)
-    stage.box((x + 2, x + 7), (y + 4, y + 5), (Z + 7, Z + 9), skin, own)
-    stage.put(x + 4, y + 4, Z + 8, "air")
-    stage.box((x + 2, x + 7), (y + 4, y + 5), (Z + 3, Z + 4), "white_enamel", own)
+    stage.draw("fish_fountain", (x, y, Z), own, skin=stage.pick(("orange_coral", "pink_coral", "gold")))
 
 
 def _shell_statue(stage: Stage, x: int, y: int) -> None:
     """A scallop as tall as a man, or an anchor."""
     own = stage.begin("monument", x, y)
-    z = int(stage.quarters[x + 2, y + 1]) // 4
-    stage.box((x, x + 5), (y, y + 3), (z, z + 1), "stone_bricks", own)
-    if stage.rng.random() < 0.5:
-        for dx, tall in enumerate((2, 4, 5, 4, 2)):
-            stage.box(
-                (x + dx, x + dx + 1), (y + 1, y + 2), (z + 1, z + 1 + tall), ("pink_coral", "white_enamel")[dx % 2], own
-            )
-    else:
-        stage.box((x + 2, x + 3), (y + 1, y + 2), (z + 1, z + 7), "black_enamel", own)
-        stage.box((x, x + 5), (y + 1, y + 2), (z + 1, z + 2), "black_enamel", own)
-        for dx in (0, 4):
-            stage.put(x + dx, y + 1, z + 2, "black_enamel", own)
-        stage.box((x + 1, x + 4), (y + 1, y + 2), (z + 5, z + 6), "black_enamel", own)
+    z = stage.foot(x + 2, y + 1)
+    stage.draw("scallop" if stage.rng.random() < 0.5 else "anchor", (x, y, z), own)
 
 
 def _goods(stage: Stage, x: int, y: int) -> None:
     """Barrels, crates and nets."""
     own = stage.begin("barrels", x, y)
-    z = int(stage.quarters[x + 1, y + 1]) // 4
+    z = stage.foot(x + 1, y + 1)
     for dx, dy in ((0, 0), (1, 0), (0, 1), (2, 2), (1, 2)):
         if stage.rng.random() < 0.7:
             name = stage.pick(("barrel", "oak_planks", "blue_wool", "barrel", "orange_enamel"))
@@ -269,7 +240,7 @@ def _goods(stage: Stage, x: int, y: int) -> None:
 def _lamp(stage: Stage, x: int, y: int) -> None:
     """A lantern on a pile."""
     own = stage.begin("lamp_post", x, y)
-    z = int(stage.quarters[x, y]) // 4
+    z = stage.foot(x, y)
     stage.box((x, x + 1), (y, y + 1), (z, z + 3), "pile", own)
     stage.put(x, y, z + 3, "lantern_post", own)
 
@@ -294,13 +265,10 @@ def _boat(stage: Stage, x: int, y: int) -> None:
     paint = stage.pick(("red_enamel", "blue_enamel", "teal_enamel", "brown_enamel", "white_enamel", "orange_enamel"))
     _hull(stage, x, y, 8, 4, paint, own, along_x=True)
     if stage.rng.random() < 0.6:
-        stage.box((x + 3, x + 4), (y + 2, y + 3), (SEA + 1, SEA + 10), "pile", own)
         cloth = stage.pick(("white_enamel", "cream_enamel", "red_enamel", "yellow_enamel"))
-        for w in range(6):
-            stage.box((x + 4, x + 8 - w // 2), (y + 2, y + 3), (SEA + 3 + w, SEA + 4 + w), cloth, own)
+        stage.draw("sail", (x, y, SEA), own, cloth=cloth)
     else:
-        stage.box((x + 4, x + 7), (y + 1, y + 3), (SEA + 1, SEA + 4), "white_enamel", own)
-        stage.box((x + 4, x + 5), (y + 1, y + 3), (SEA + 3, SEA + 4), "curtain_glass", own)
+        stage.draw("cabin", (x, y, SEA), own)
 
 
 def _boat_on_trestles(stage: Stage, x: int, y: int) -> None:
@@ -308,31 +276,16 @@ def _boat_on_trestles(stage: Stage, x: int, y: int) -> None:
     own = stage.begin("boat", x, y)
     z = int(stage.quarters[x : x + 9, y : y + 5].max()) // 4
     paint = stage.pick(("red_enamel", "blue_enamel", "teal_enamel", "yellow_enamel"))
-    for dx in (2, 6):
-        stage.box((x + dx, x + dx + 1), (y + 1, y + 4), (z, z + 1), "spruce_beam", own)
-    stage.box((x + 1, x + 8), (y + 1, y + 4), (z + 1, z + 2), paint, own)
-    stage.box((x, x + 9), (y + 2, y + 3), (z + 1, z + 2), paint, own)
-    stage.box((x + 1, x + 8), (y + 2, y + 3), (z + 2, z + 3), "white_enamel_slab", own)
+    stage.draw("boat_on_trestles", (x, y, z), own, paint=paint)
 
 
 def _ship(stage: Stage, x: int, y: int) -> None:
     """A ship with two masts and square sails."""
     own = stage.begin("sailing_ship")
-    paint, cloth = (
-        stage.pick(("brown_enamel", "spruce_planks", "red_enamel")),
-        stage.pick(("cream_enamel", "white_enamel")),
-    )
+    paint = stage.pick(("brown_enamel", "spruce_planks", "red_enamel"))
+    cloth = stage.pick(("cream_enamel", "white_enamel"))
     _hull(stage, x, y, 19, 8, paint, own, along_x=True)
-    stage.box((x + 14, x + 19), (y, y + 8), (SEA + 1, SEA + 4), paint, own)
-    stage.box((x + 18, x + 19), (y + 2, y + 6), (SEA + 2, SEA + 3), "warm_window", own)
-    for mast, tall in ((6, 18), (12, 21)):
-        stage.box((x + mast, x + mast + 1), (y + 4, y + 5), (SEA + 1, SEA + tall), "spruce_log", own)
-        for low, wide in ((5, 5), (10, 4), (14, 3)):
-            if low + 4 < tall:
-                stage.box(
-                    (x + mast, x + mast + 1), (y + 4 - wide, y + 5 + wide), (SEA + low, SEA + low + 4), cloth, own
-                )
-        stage.put(x + mast, y + 4, SEA + tall, "red_enamel", own)
+    stage.draw("masts", (x, y, SEA), own, paint=paint, cloth=cloth)
 
 
 def _reef(stage: Stage, x: int, y: int) -> None:
@@ -353,8 +306,4 @@ def _reef(stage: Stage, x: int, y: int) -> None:
 def _buoy(stage: Stage, x: int, y: int) -> None:
     """A striped buoy with a light."""
     own = stage.begin("buoy")
-    stage.box(
-        (x + 1, x + 2), (y + 1, y + 2), (SEA, SEA + 2), stage.pick(("red_enamel", "lime_enamel", "orange_enamel")), own
-    )
-    stage.put(x + 1, y + 1, SEA + 2, "white_enamel", own)
-    stage.put(x + 1, y + 1, SEA + 3, "amber_glow", own)
+    stage.draw("buoy", (x, y, SEA), own, paint=stage.pick(("red_enamel", "lime_enamel", "orange_enamel")))

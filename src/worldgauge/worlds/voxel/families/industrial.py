@@ -116,7 +116,6 @@ def _rim(stage: Stage) -> None:
 def _hall(stage: Stage, x: int, y: int) -> None:
     """A brick hall with saw-tooth roof, open at both ends, machines within."""
     own = stage.begin("works_hall")
-    along_x = not stage.taken[x + 24 : x + 25, y].any() or not stage.taken[x, y + 24 : y + 25].any()
     along_x = bool(stage.taken[x : x + 25, y : y + 16].all())
     w, d = (25, 16) if along_x else (16, 25)
     wall = stage.pick(("soot_bricks", "bricks", "brownstone"))
@@ -176,12 +175,7 @@ def _tank(stage: Stage, x: float, y: float, radius: float, tall: int) -> None:
 def _sphere(stage: Stage, x: int, y: int) -> None:
     """A gas holder: a ball on legs."""
     own = stage.begin("gas_holder")
-    stage.ball((x + 5.5, y + 5.5, Z + 7), (5.2, 5.2, 5.2), "tank", own)
-    stage.pillar(
-        x + 5.5, y + 5.5, 5.3, (Z + 6, Z + 8), stage.pick(("orange_enamel", "blue_enamel", "white_enamel")), own
-    )
-    for dx, dy in ((1, 5), (9, 5), (5, 1), (5, 9), (2, 2), (8, 8), (2, 8), (8, 2)):
-        stage.box((x + dx, x + dx + 1), (y + dy, y + dy + 1), (Z, Z + 6), "steel_post", own)
+    stage.draw("gas_holder", (x, y, Z), own, band=stage.pick(("orange_enamel", "blue_enamel", "white_enamel")))
 
 
 def _cooling_tower(stage: Stage, x: int, y: int) -> None:
@@ -255,19 +249,10 @@ def _containers(stage: Stage, x: int, y: int) -> None:
 def _gantry(stage: Stage, x: int, track: int) -> None:
     """A yellow portal over the tracks, its hook with a container."""
     own = stage.begin("gantry_crane")
-    low, high, top = track - 3, track + 9, Z + 12
-    for leg in (low, high):
-        for dx in (0, 5):
-            stage.box((x + dx, x + dx + 1), (leg, leg + 1), (Z, top), "yellow_enamel", own)
-            stage.put(x + dx, leg, Z, "hazard", own)
-            stage.taken[x + dx, leg] = True
-    for dx in (0, 5):
-        stage.box((x + dx, x + dx + 1), (low - 5, high + 6), (top, top + 1), "yellow_enamel", own)
-    stage.box((x, x + 6), (low, low + 1), (top - 4, top - 3), "yellow_enamel", own)
-    trolley = stage.between(low + 2, high - 4)
-    stage.box((x, x + 6), (trolley, trolley + 3), (top + 1, top + 3), "black_enamel", own)
-    stage.box((x + 2, x + 4), (trolley + 1, trolley + 2), (top - 5, top + 1), "steel_post", own)
-    stage.box((x, x + 6), (trolley, trolley + 3), (top - 8, top - 5), stage.pick(_SHEETS), own)
+    stage.draw("gantry_crane", (x, track, Z), own)
+    stage.taken[x : x + 6 : 5, track - 3 : track + 10 : 12] = True
+    trolley = stage.between(track - 1, track + 5)
+    stage.draw("trolley", (x, trolley, Z), own, load=stage.pick(_SHEETS))
 
 
 def _pipe_bridge(stage: Stage, x: int) -> None:
@@ -312,13 +297,9 @@ def _pallets(stage: Stage, x: int, y: int) -> None:
 
 def _lorry(stage: Stage, x: int, y: int) -> None:
     """A lorry with a load."""
-    own = stage.begin("lorry")
-    stage.box((x + 1, x + 9), (y, y + 3), (Z, Z + 1), "black_enamel", own)
-    stage.box((x + 3, x + 9), (y, y + 3), (Z + 1, Z + 4), stage.pick(_SHEETS), own)
+    own, load = stage.begin("lorry"), stage.pick(_SHEETS)
     cab = stage.pick(("red_enamel", "blue_enamel", "white_enamel", "yellow_enamel"))
-    stage.box((x, x + 2), (y, y + 3), (Z, Z + 2), cab, own)
-    stage.box((x, x + 2), (y, y + 3), (Z + 2, Z + 3), "curtain_glass", own)
-    stage.box((x, x + 2), (y, y + 3), (Z + 3, Z + 4), f"{cab}_slab", own)
+    stage.draw("lorry", (x, y, Z), own, load=load, cab=cab, roof=f"{cab}_slab")
 
 
 def _mast(stage: Stage, x: int, y: int) -> None:

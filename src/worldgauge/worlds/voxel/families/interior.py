@@ -164,13 +164,8 @@ def _open(stage: Stage, hall: Hall, halls: list[Hall]) -> None:
             if not grown:
                 stage.box(x, y, (Z - 1, Z), "marble")
                 stage.taken[x[0] : x[1], y[0] : y[1]] = False
-                _keep_clear(stage, x, y, axis)
-
-
-def _keep_clear(stage: Stage, x: tuple[int, int], y: tuple[int, int], axis: int) -> None:
-    """Nothing is to stand before an opening."""
-    reach = (4, 0) if axis == 0 else (0, 4)
-    stage.taken[x[0] - reach[0] : x[1] + reach[0], y[0] - reach[1] : y[1] + reach[1]] = True
+                reach = (4, 0) if axis == 0 else (0, 4)
+                stage.taken[x[0] - reach[0] : x[1] + reach[0], y[0] - reach[1] : y[1] + reach[1]] = True
 
 
 def _stand(stage: Stage, x: tuple[int, int], y: tuple[int, int], z: tuple[int, int], name: str, kind: str) -> int:

@@ -17,14 +17,27 @@ _LAKE_M = _PLAIN_M - 1.0
 def draw(stage: Stage) -> None:
     """Land, water, trails, then what grows."""
     shape = stage.size[:2]
-    sides = _sides(stage)
-    shore = _lake(stage, sides[0])
+    sides = stage.shuffled([(1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1)])
+    # Metres from the shore of the lake, negative in the water.
+    side = sides[0]
+    x, y = (c + stage.between(29, 34) * d + stage.between(-6, 6) for c, d in zip(stage.centre, side, strict=True))
+    i, j = (np.arange(n) - c for n, c in zip(stage.size[:2], (x, y), strict=True))
+    distance = np.sqrt(1.0 * (i * i)[:, None] + 1.7 * (j * j)[None, :] - 0.9 * i[:, None] * j[None, :])
+    shore: FloatArray = distance - 16 * (0.7 + 0.6 * value_noise(stage.rng, stage.size[:2], 11))
     metres = _heights(stage, shore)
     trail = _trails(stage, shore)
     inner = (stage.away < 62) & (shore > -1)
     stage.quarters = walkable(terraced(metres), inner)
     stage.quarters[shore < 0] = 4 * int(_LAKE_M - 2)
-    steep = _steepness(stage) > 3
+    # Largest step to a neighbour in quarters of a metre.
+    steps = np.zeros(stage.size[:2])
+    for axis in (0, 1):
+        rise = np.abs(np.diff(stage.quarters, axis=axis))
+        low: tuple[slice, ...] = tuple(slice(None, -1) if a == axis else slice(None) for a in (0, 1))
+        high: tuple[slice, ...] = tuple(slice(1, None) if a == axis else slice(None) for a in (0, 1))
+        steps[low] = np.maximum(steps[low], rise)
+        steps[high] = np.maximum(steps[high], rise)
+    steep = steps > 3
     stage.lay_ground(
         {
             "stone": steep | ((metres > 23) & (value_noise(stage.rng, shape, 9) > 0.5)),
@@ -43,20 +56,6 @@ def draw(stage: Stage) -> None:
     _flowers(stage, meadow)
 
 
-def _sides(stage: Stage) -> list[tuple[int, int]]:
-    """Directions in which lake, forest and the other things lie."""
-    return stage.shuffled([(1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1)])
-
-
-def _lake(stage: Stage, side: tuple[int, int]) -> FloatArray:
-    """Metres from the shore of the lake, negative in the water."""
-    x, y = (c + stage.between(29, 34) * d + stage.between(-6, 6) for c, d in zip(stage.centre, side, strict=True))
-    i, j = (np.arange(n) - c for n, c in zip(stage.size[:2], (x, y), strict=True))
-    distance = np.sqrt(1.0 * (i * i)[:, None] + 1.7 * (j * j)[None, :] - 0.9 * i[:, None] * j[None, :])
-    ragged: FloatArray = distance - 16 * (0.7 + 0.6 * value_noise(stage.rng, stage.size[:2], 11))
-    return ragged
-
-
 def _heights(stage: Stage, shore: FloatArray) -> FloatArray:
     """Rolling near the centre, rising to hills all round, flat at the lake."""
     shape = stage.size[:2]
@@ -67,18 +66,6 @@ def _heights(stage: Stage, shore: FloatArray) -> FloatArray:
     lie = _PLAIN_M + rolling * np.clip(stage.away / 18, 0.25, 1) + edge * edge * (4 + 22 * hills) + edge * crags
     calm = np.clip((shore - 2) / 14, 0, 1)
     return np.clip(_LAKE_M + 0.05 + (lie - _LAKE_M) * calm, _LAKE_M + 0.05, 42)
-
-
-def _steepness(stage: Stage) -> FloatArray:
-    """Largest step to a neighbour in quarters of a metre."""
-    steps = np.zeros(stage.size[:2])
-    for axis in (0, 1):
-        rise = np.abs(np.diff(stage.quarters, axis=axis))
-        low: tuple[slice, ...] = tuple(slice(None, -1) if a == axis else slice(None) for a in (0, 1))
-        high: tuple[slice, ...] = tuple(slice(1, None) if a == axis else slice(None) for a in (0, 1))
-        steps[low] = np.maximum(steps[low], rise)
-        steps[high] = np.maximum(steps[high], rise)
-    return steps
 
 
 def _trails(stage: Stage, shore: FloatArray) -> BoolArray:
@@ -142,7 +129,7 @@ def _landmarks(stage: Stage, trail: BoolArray) -> None:
     for x, y in stage.places(1, 11, 11, near=14, far=30):
         own = stage.begin("stones", x + 5, y + 5)
         for dx, dy, tall in ((0, 5, 3), (2, 1, 4), (6, 0, 3), (10, 3, 4), (9, 8, 3), (5, 10, 4), (1, 9, 2)):
-            z = int(stage.quarters[x + dx, y + dy]) // 4
+            z = stage.foot(x + dx, y + dy)
             stage.box((x + dx, x + dx + 1), (y + dy, y + dy + 1), (z - 1, z + tall), "mossy_rock", own)
         stage.taken[x + 1 : x + 10, y + 1 : y + 10] = False
     for x, y in stage.places(3, 7, 2, near=8, far=40):
@@ -159,7 +146,7 @@ def _landmarks(stage: Stage, trail: BoolArray) -> None:
 def _giant_tree(stage: Stage, x: int, y: int) -> None:
     """An old tree whose trunk is three metres thick."""
     own = stage.begin("great_oak", x, y)
-    z = int(stage.quarters[x, y]) // 4
+    z = stage.foot(x, y)
     height = stage.between(9, 12)
     for dx, dy, dz, r in ((0, 0, 0, 5.2), (4, 1, -2, 3.4), (-3, 3, -1, 3.6), (-2, -4, -2, 3.4), (2, -3, 1, 3.2)):
         stage.ball((x + dx + 0.5, y + dy + 0.5, z + height + dz), (r, r, 0.75 * r), "oak_leaves", own)
@@ -171,7 +158,7 @@ def _giant_tree(stage: Stage, x: int, y: int) -> None:
 def _rock_arch(stage: Stage, x: int, y: int) -> None:
     """Two crags that meet overhead."""
     own = stage.begin("rock_arch", x + 2, y + 5)
-    z = int(stage.quarters[x + 2, y + 5]) // 4
+    z = stage.foot(x + 2, y + 5)
 
     def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> BoolArray:
         v, w = (j - y - 5.5) / 5.5, (k - z + 2) / 9.0

@@ -41,7 +41,7 @@ def draw(stage: Stage) -> None:
     for x, y in stage.places(26, 5, 5, near=20, far=90):
         _crystal(stage, x, y, glows[int(value_at(stage, x, y) * 2.999)])
     for x, y in stage.places(14, 7, 7, near=30, far=92):
-        z = int(stage.quarters[x + 3, y + 3]) // 4
+        z = stage.foot(x + 3, y + 3)
         own = stage.begin("boulder", x + 3, y + 3)
         stage.ball((x + 3.5, y + 3.5, z), (3, 2.4, 2 + 2.5 * float(stage.rng.random())), "granite", own, floor=z - 2)
 
@@ -105,14 +105,9 @@ def _gate(stage: Stage) -> None:
         stage.taken[i, j] = True
 
 
-def _level(stage: Stage, x: int, y: int, width: int, depth: int) -> int:
-    """Height of the plates, or of the ground at the middle of a plot."""
-    return int(stage.quarters[x + width // 2, y + depth // 2]) // 4
-
-
 def _dome(stage: Stage, x: int, y: int, glow: str) -> None:
     """A glass dome on a ring wall with a gate; one can go in to a round hall with a column of light."""
-    own, z = stage.begin("dome", x + 8, y + 8), _level(stage, x, y, 17, 17)
+    own, z = stage.begin("dome", x + 8, y + 8), stage.foot(x + 8, y + 8)
     cx, cy, r = x + 8.5, y + 8.5, 8.4
     stage.pillar(cx, cy, r + 0.2, (z - 4, z), "plating", own)
     stage.pillar(cx, cy, r - 1.2, (z, z + 9), "air")
@@ -139,7 +134,7 @@ def _dome(stage: Stage, x: int, y: int, glow: str) -> None:
 
 def _tower(stage: Stage, x: int, y: int, glow: str) -> None:
     """A tapering tower with bands of light and a mast."""
-    own, z = stage.begin("spire", x + 4, y + 4), _level(stage, x, y, 9, 9)
+    own, z = stage.begin("spire", x + 4, y + 4), stage.foot(x + 4, y + 4)
     cx, cy, height = x + 4.5, y + 4.5, stage.between(16, 26)
     skin = stage.pick(("hull", "dark_hull", "steel"))
     round_one = stage.rng.random() < 0.5
@@ -161,7 +156,7 @@ def _tower(stage: Stage, x: int, y: int, glow: str) -> None:
 
 def _hab(stage: Stage, x: int, y: int, glow: str) -> None:
     """A lying cylinder with lit windows and end caps."""
-    own, z = stage.begin("module", x + 6, y + 3), _level(stage, x, y, 13, 6)
+    own, z = stage.begin("module", x + 6, y + 3), stage.foot(x + 6, y + 3)
 
     def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> BoolArray:
         v, w = j - y - 3, k - z - 2
@@ -204,7 +199,7 @@ def _pad(stage: Stage, x: int, y: int, glow: str) -> None:
 
 def _dish(stage: Stage, x: int, y: int, glow: str) -> None:
     """An antenna that looks up and sideways."""
-    own, z = stage.begin("dish", x + 4, y + 4), _level(stage, x, y, 9, 9)
+    own, z = stage.begin("dish", x + 4, y + 4), stage.foot(x + 4, y + 4)
     stage.pillar(x + 4.5, y + 4.5, 1.6, (z - 1, z + 5), "steel", own)
     lean = stage.pick((-1.2, 1.2))
 
@@ -220,7 +215,7 @@ def _dish(stage: Stage, x: int, y: int, glow: str) -> None:
 
 def _screen(stage: Stage, x: int, y: int, glow: str) -> None:
     """A wall of light between two posts."""
-    own, z = stage.begin("screen", x, y + 3), _level(stage, x, y, 2, 7)
+    own, z = stage.begin("screen", x, y + 3), stage.foot(x + 1, y + 3)
     stage.box((x, x + 1), (y, y + 7), (z, z + 6), "dark_hull", own)
     stage.box((x, x + 1), (y + 1, y + 6), (z + 2, z + 5), glow, own)
     for n in range(2, 6, 2):
@@ -229,18 +224,13 @@ def _screen(stage: Stage, x: int, y: int, glow: str) -> None:
 
 def _reactor(stage: Stage, x: int, y: int, glow: str) -> None:
     """A core of light held by four ribs."""
-    own, z = stage.begin("reactor", x + 4, y + 4), _level(stage, x, y, 9, 9)
-    stage.pillar(x + 4.5, y + 4.5, 4.4, (z - 1, z + 1), "dark_hull", own)
-    stage.ball((x + 4.5, y + 4.5, z + 6), (3.2, 3.2, 4.2), glow, own)
-    for dx, dy in ((0, 4), (8, 4), (4, 0), (4, 8)):
-        stage.box((x + dx, x + dx + 1), (y + dy, y + dy + 1), (z, z + 12), "hull", own)
-    stage.box((x, x + 9), (y + 4, y + 5), (z + 12, z + 13), "hull", own)
-    stage.box((x + 4, x + 5), (y, y + 9), (z + 12, z + 13), "hull", own)
+    own, z = stage.begin("reactor", x + 4, y + 4), stage.foot(x + 4, y + 4)
+    stage.draw("reactor", (x, y, z), own, glow=glow)
 
 
 def _crates(stage: Stage, x: int, y: int, glow: str) -> None:
     """Freight boxes, one on another."""
-    own, z = stage.begin("crates", x + 2, y + 2), _level(stage, x, y, 4, 4)
+    own, z = stage.begin("crates", x + 2, y + 2), stage.foot(x + 2, y + 2)
     for n in range(stage.between(2, 4)):
         dx, dy, dz = ((0, 0, 0), (2, 0, 0), (0, 2, 0), (1, 1, 2))[n]
         name = stage.pick(("orange_enamel", "steel", "white_enamel", "teal_enamel"))
@@ -250,10 +240,8 @@ def _crates(stage: Stage, x: int, y: int, glow: str) -> None:
 
 def _pylon(stage: Stage, x: int, y: int, glow: str) -> None:
     """A lamp of the base."""
-    own, z = stage.begin("lamp_post", x + 1, y + 1), _level(stage, x, y, 3, 3)
-    stage.put(x + 1, y + 1, z, "dark_hull", own)
-    stage.box((x + 1, x + 2), (y + 1, y + 2), (z + 1, z + 5), "steel_post", own)
-    stage.put(x + 1, y + 1, z + 5, glow, own)
+    own, z = stage.begin("lamp_post", x + 1, y + 1), stage.foot(x + 1, y + 1)
+    stage.draw("pylon", (x, y, z), own, glow=glow)
     stage.taken[x : x + 3, y : y + 3] = False
     stage.taken[x + 1, y + 1] = True
 
@@ -269,14 +257,14 @@ def _pipeline(stage: Stage) -> None:
                 stage.put(x, y + dy, tall, name, own)
         if x % 12 == 0 and not stage.taken[x, y : y + 3].any():
             for dy in (0, 2):
-                foot = int(stage.quarters[x, y + dy]) // 4
+                foot = stage.foot(x, y + dy)
                 stage.box((x, x + 1), (y + dy, y + dy + 1), (foot - 1, tall), "dark_hull", own)
                 stage.taken[x, y + dy] = True
 
 
 def _crystal(stage: Stage, x: int, y: int, glow: str) -> None:
     """A cluster of leaning needles."""
-    own, z = stage.begin("crystal", x + 2, y + 2), _level(stage, x, y, 5, 5)
+    own, z = stage.begin("crystal", x + 2, y + 2), stage.foot(x + 2, y + 2)
     for dx, dy, tall, lean in ((2, 2, stage.between(4, 9), 0), (1, 3, 3, -1), (3, 1, 4, 1), (3, 3, 2, 0)):
         for w in range(-1, tall):
             shift = lean * (w // 3)

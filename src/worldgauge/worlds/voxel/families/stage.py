@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import product
 from typing import TypeVar
 
 import numpy as np
@@ -34,12 +37,8 @@ Inside = Callable[[FloatArray, FloatArray, FloatArray], NDArray[np.bool_]]
 class Stage:
     """A scene in the making. All boxes are half open, in cells, and cut off at the world's edge.
 
-    Attributes:
-        canvas: The cells.
-        rng: Generator.
-        centre: Cell (x, y) around which people walk.
-        taken: (X, Y) ground that is reserved.
-        quarters: (X, Y) height of the ground in quarters of a metre.
+    `centre`: cell (x, y) around which people walk. `taken`: (X, Y) ground that is reserved. `quarters`: (X, Y) height
+    of the ground in quarters of a metre.
     """
 
     canvas: Canvas
@@ -80,17 +79,20 @@ class Stage:
         """`items` in another order."""
         return [items[int(n)] for n in np.argsort(self.rng.random(len(items)), kind="stable")]
 
+    def foot(self, x: int, y: int) -> int:
+        """z of the cell in which something stands on the ground."""
+        return int(self.quarters[x, y]) // 4
+
     def begin(self, kind: str, x: int | None = None, y: int | None = None) -> int:
         """Start a new object that stands on the ground."""
-        ground = FLOOR_Z if x is None or y is None else int(self.quarters[x, y]) // 4
+        ground = FLOOR_Z if x is None or y is None else self.foot(x, y)
         return self.canvas.begin(kind, ground - 1)
 
     def lay_ground(self, tops: dict[str, BoolArray], soil: str = "dirt", first: str = "") -> None:
         """Fill the ground up to `quarters`.
 
-        Args:
-            tops: Masks (X, Y) by material of the surface; of several the last one counts. A material without quarter
-                blocks (matter.py) is laid in whole metres.
+        `tops`: masks (X, Y) by material of the surface; of several the last one counts. A material without quarter
+        blocks (matter.py) is laid in whole metres.
         """
         names = [first, *tops]
         chosen = np.zeros(self.quarters.shape, np.int64)
@@ -111,11 +113,7 @@ class Stage:
                 states[(*here, full[here])] = block(names[number] + _FILLINGS[part])
 
     def flood(self, mask: BoolArray, z: int, kind: str = "water") -> None:
-        """Add one body of water.
-
-        Args:
-            mask: Columns (X, Y) it covers.
-        """
+        """Add one body of water. `mask`: columns (X, Y) it covers."""
         heights = np.arange(self.size[2])
         wet = mask[..., None] & (heights <= z) & (self.canvas.states == AIR)
         self.canvas.states[wet] = block("water")
@@ -123,29 +121,17 @@ class Stage:
         self.taken |= mask
 
     def box(self, x: tuple[int, int], y: tuple[int, int], z: tuple[int, int], name: str, own: int = 0) -> None:
-        """Fill a box; what lies outside the world is left out.
-
-        Args:
-            own: Object number; 0 for none.
-        """
+        """Fill a box; what lies outside the world is left out. `own`: object number; 0 for none."""
         where = tuple(slice(max(a, 0), max(min(b, n), 0)) for (a, b), n in zip((x, y, z), self.size, strict=True))
         self.canvas.states[where] = block(name)
         self.canvas.instances[where] = own if name != "air" else 0
 
     def put(self, x: int, y: int, z: int, name: str, own: int = 0) -> None:
-        """Set one cell, if it is inside the world.
-
-        Args:
-            own: Object number; 0 for none.
-        """
+        """Set one cell, if it is inside the world. `own`: object number; 0 for none."""
         self.box((x, x + 1), (y, y + 1), (z, z + 1), name, own)
 
     def shell(self, x: tuple[int, int], y: tuple[int, int], z: tuple[int, int], name: str, own: int = 0) -> None:
-        """Draw four walls, one cell thick.
-
-        Args:
-            own: Object number; 0 for none.
-        """
+        """Draw four walls, one cell thick. `own`: object number; 0 for none."""
         self.box(x, (y[0], y[0] + 1), z, name, own)
         self.box(x, (y[1] - 1, y[1]), z, name, own)
         self.box((x[0], x[0] + 1), y, z, name, own)
@@ -161,11 +147,7 @@ class Stage:
         *,
         over: bool = True,
     ) -> None:
-        """Fill the cells between two corners whose centres lie inside a shape.
-
-        Args:
-            own: Object number; 0 for none.
-        """
+        """Fill the cells between two corners whose centres lie inside a shape. `own`: object number; 0 for none."""
         where = tuple(
             slice(max(int(np.floor(a)), 0), max(min(int(np.ceil(b)), n), 0))
             for a, b, n in zip(low, high, self.size, strict=True)
@@ -183,13 +165,8 @@ class Stage:
     ) -> None:
         """Draw an upright cylinder.
 
-        Args:
-            x: Axis, metres.
-            y: Axis, metres.
-            radius: Metres.
-            z: Lower and upper end, metres.
-            own: Object number; 0 for none.
-            hollow: Radius of the hole along the axis; 0 for none.
+        `x`, `y`: axis, metres. `radius`: metres. `z`: lower and upper end, metres. `own`: object number; 0 for none.
+        `hollow`: radius of the hole along the axis; 0 for none.
         """
         r2, h2 = radius * radius, hollow * hollow
 
@@ -212,10 +189,7 @@ class Stage:
     ) -> None:
         """Draw an ellipsoid.
 
-        Args:
-            middle: Centre, metres.
-            radii: Half-axes along x, y, z, metres.
-            own: Object number; 0 for none.
+        `middle`: centre, metres. `radii`: half-axes along x, y, z, metres. `own`: object number; 0 for none.
         """
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
@@ -232,13 +206,8 @@ class Stage:
     ) -> None:
         """Draw an upright cone.
 
-        Args:
-            x: Axis, metres.
-            y: Axis, metres.
-            radius: Radius at the lower end, metres.
-            z: Lower and upper end, metres.
-            own: Object number; 0 for none.
-            top: Radius at the upper end, metres.
+        `x`, `y`: axis, metres. `radius`: radius at the lower end, metres. `z`: lower and upper end, metres. `own`:
+        object number; 0 for none. `top`: radius at the upper end, metres.
         """
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
@@ -248,9 +217,26 @@ class Stage:
         wide = max(radius, top)
         self.solid((x - wide, y - wide, z[0]), (x + wide, y + wide, z[1]), inside, name, own)
 
+    def draw(self, name: str, corner: tuple[int, int, int], own: int, **blocks: str) -> None:
+        """Draw an object of objects.txt. `own`: its number. `blocks`: the blocks that it leaves to the caller."""
+        x, y, z = corner
+        for shape, *where, word in _objects()[name]:
+            material = blocks.get(word, word)
+            if shape == "ball":
+                dx, dy, dz, *radii = map(float, where)
+                self.ball((x + dx, y + dy, z + dz), (radii[0], radii[1], radii[2]), material, own)
+            elif shape in ("pillar", "cone"):
+                upright = self.pillar if shape == "pillar" else self.cone
+                dx, dy, radius = map(float, where[:3])
+                upright(x + dx, y + dy, radius, _spans(where[3], z)[0], material, own)
+            else:
+                fill = self.box if shape == "box" else self.shell
+                for i, j, k in product(*map(_spans, where, corner)):
+                    fill(i, j, k, material, own)
+
     def stamp(self, x: int, y: int, shape: Stamp, kind: str, *, sunk: int = 0) -> int:
         """Set a stamp on the ground as a new object."""
-        z = int(self.quarters[x, y]) // 4
+        z = self.foot(x, y)
         own = self.canvas.begin(kind, z - 1)
         if int(self.quarters[x, y]) % 4:
             # The ground's highest cell is filled in part: a trunk stands in it, not over it.
@@ -273,12 +259,8 @@ class Stage:
     ) -> Iterator[tuple[int, int]]:
         """Find free rectangles at random and reserve each.
 
-        Args:
-            near: Smallest distance from the centre, metres.
-            far: Largest distance from the centre, metres.
-
-        Yields:
-            Lower corners (x, y).
+        `near`: smallest distance from the centre, metres. `far`: largest distance from the centre, metres. Yields lower
+        corners (x, y).
         """
         made = 0
         reach = int(min(far, max(self.size)))
@@ -296,9 +278,7 @@ class Stage:
     def sow(self, mask: BoolArray, names: tuple[str, ...], share: float) -> None:
         """Scatter plants on free ground at whole metres. They do not reserve it.
 
-        Args:
-            mask: Columns (X, Y) where they may grow.
-            share: Share of these columns, 0 to 1.
+        `mask`: columns (X, Y) where they may grow. `share`: share of these columns, 0 to 1.
         """
         lots = self.rng.random(mask.shape)
         free = mask & ~self.taken & (self.quarters % 4 == 0) & (lots < share)
@@ -310,15 +290,24 @@ class Stage:
         self.canvas.states[i, j, k] = sorts[np.floor(lots[i, j] / share * len(names)).astype(np.int64)]
 
 
+@cache
+def _objects() -> dict[str, list[list[str]]]:
+    text = (files(__package__) / "objects.txt").read_text("utf-8")
+    paragraphs = [paragraph.splitlines() for paragraph in text.split("\n\n")[1:]]
+    return {title: [line.split() for line in lines] for title, *lines in paragraphs}
+
+
+def _spans(text: str, start: int) -> list[tuple[int, int]]:
+    """Read spans of cells, as in "0:3,5", counted from `start`."""
+    ends = [[int(end) for end in span.split(":")] for span in text.split(",")]
+    return [(start + span[0], start + (span[1] if len(span) > 1 else span[0] + 1)) for span in ends]
+
+
 def walkable(quarters: IntArray, where: BoolArray, rounds: int = 40) -> IntArray:
     """Lower the ground until no step to a neighbour is higher than half a metre.
 
-    Args:
-        quarters: Heights (X, Y) in quarters of a metre.
-        where: Columns (X, Y) that may be lowered.
-
-    Returns:
-        Heights (X, Y).
+    `quarters`: heights (X, Y) in quarters of a metre. `where`: columns (X, Y) that may be lowered. Returns heights (X,
+    Y).
     """
     for _ in range(rounds):
         padded = np.pad(quarters, 1, mode="edge")
@@ -334,12 +323,8 @@ def walkable(quarters: IntArray, where: BoolArray, rounds: int = 40) -> IntArray
 def terraced(metres: FloatArray, ramp: float = 0.34) -> IntArray:
     """Turn smooth heights into terraces at whole metres, joined by ramps.
 
-    Args:
-        metres: Heights (X, Y).
-        ramp: Share of each metre's rise that a ramp takes.
-
-    Returns:
-        Heights (X, Y) in quarters of a metre.
+    `metres`: heights (X, Y). `ramp`: share of each metre's rise that a ramp takes. Returns heights (X, Y) in quarters
+    of a metre.
     """
     whole = np.floor(metres)
     part = np.clip(np.floor((metres - whole - (1 - ramp)) / ramp * 4 + 1e-9) + 1, 0, 3)

@@ -70,32 +70,20 @@ def street_tree(stage: Stage, x: int, y: int, species: str = "birch") -> None:
 
 def fountain(stage: Stage, x: int, y: int, stone: str = "marble") -> None:
     """Draw a basin of radius 4 with a jet on a pillar."""
-    own = stage.begin("fountain")
-    stage.pillar(x + 0.5, y + 0.5, 4.6, (FLOOR_Z, FLOOR_Z + 1), stone, own)
-    stage.pillar(x + 0.5, y + 0.5, 3.6, (FLOOR_Z, FLOOR_Z + 1), "water", own)
-    stage.pillar(x + 0.5, y + 0.5, 0.6, (FLOOR_Z, FLOOR_Z + 3), stone, own)
-    stage.pillar(x + 0.5, y + 0.5, 1.6, (FLOOR_Z + 3, FLOOR_Z + 4), stone, own)
-    stage.pillar(x + 0.5, y + 0.5, 0.6, (FLOOR_Z + 4, FLOOR_Z + 6), "sky_enamel", own)
+    stage.draw("fountain", (x, y, FLOOR_Z), stage.begin("fountain"), stone=stone)
     stage.taken[x - 4 : x + 5, y - 4 : y + 5] = True
 
 
 # Town buildings seen from the street: storeys of windows, shops, roofs. Nobody goes in.
-
 
 Span = tuple[int, int]
 STOREY = 3
 
 
 class Front(NamedTuple):
-    """A style of building.
+    """A style of building: blocks of walls, panes and the band between storeys (`trim`, "" for none).
 
-    Attributes:
-        wall: Block of the walls.
-        window: Block of the panes.
-        trim: Block of the band between storeys; "" for none.
-        every: Cells from one window to the next.
-        wide: Width of a window in cells.
-        tall: Height of a window in cells.
+    `every`: cells from one window to the next. `wide`, `tall`: size of a window in cells.
     """
 
     wall: str
@@ -141,7 +129,12 @@ def building(stage: Stage, x: Span, y: Span, storeys: int, front: Front, *, shop
         _shops(stage, x, y, own)
     else:
         windows(stage, x, y, (FLOOR_Z + 1, FLOOR_Z + 3), front.window, front.every, front.wide)
-        _doors(stage, x, y, own)
+        # A door with a canopy in the middle of every front.
+        for axis, side in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            middle = sum((x, y)[axis]) // 2
+            wall = (y, x)[axis][side] - side
+            _wall(stage, axis, (middle - 1, middle + 1), wall, (FLOOR_Z, FLOOR_Z + 2), "brown_enamel", own)
+            _wall(stage, axis, (middle - 2, middle + 2), wall, (FLOOR_Z + 2, FLOOR_Z + 3), "cut_sandstone", own)
     _roof(stage, x, y, top, front, own)
     return own
 
@@ -190,15 +183,6 @@ def _wall(stage: Stage, axis: int, along: Span, wall: int, z: Span, name: str, o
     across = (wall, wall + 1)
     x, y = (along, across) if axis == 0 else (across, along)
     stage.box(x, y, z, name, own)
-
-
-def _doors(stage: Stage, x: Span, y: Span, own: int) -> None:
-    """A door with a canopy in the middle of every front."""
-    for axis, side in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        middle = sum((x, y)[axis]) // 2
-        wall = (y, x)[axis][side] - side
-        _wall(stage, axis, (middle - 1, middle + 1), wall, (FLOOR_Z, FLOOR_Z + 2), "brown_enamel", own)
-        _wall(stage, axis, (middle - 2, middle + 2), wall, (FLOOR_Z + 2, FLOOR_Z + 3), "cut_sandstone", own)
 
 
 def _roof(stage: Stage, x: Span, y: Span, top: int, front: Front, own: int) -> None:

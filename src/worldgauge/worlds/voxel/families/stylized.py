@@ -105,13 +105,9 @@ def _recolour(
     stage.solid(low, (middle[0] + radius, middle[1] + radius, z + 3.0), inside, name, own)
 
 
-def _foot(stage: Stage, x: int, y: int) -> int:
-    return int(stage.quarters[x, y]) // 4
-
-
 def _lollipop(stage: Stage, x: int, y: int) -> None:
     """A ball on a striped stick."""
-    own, z = stage.begin("lollipop", x + 2, y + 2), _foot(stage, x + 2, y + 2)
+    own, z = stage.begin("lollipop", x + 2, y + 2), stage.foot(x + 2, y + 2)
     height, r = stage.between(3, 6), 2 + 0.6 * float(stage.rng.random())
     stage.box((x + 2, x + 3), (y + 2, y + 3), (z - 1, z + height), stage.pick(("candy", "blue_candy")), own)
     stage.ball((x + 2.5, y + 2.5, z + height + 1.5), (r, r, r), stage.pick(_BALLS), own)
@@ -119,7 +115,7 @@ def _lollipop(stage: Stage, x: int, y: int) -> None:
 
 def _cone_tree(stage: Stage, x: int, y: int) -> None:
     """Discs of two colours that grow narrower."""
-    own, z = stage.begin("cone_tree", x + 2, y + 2), _foot(stage, x + 2, y + 2)
+    own, z = stage.begin("cone_tree", x + 2, y + 2), stage.foot(x + 2, y + 2)
     first, second = stage.pick(_BALLS), stage.pick(("white_enamel", "teal_enamel", "lime_enamel"))
     stage.box((x + 2, x + 3), (y + 2, y + 3), (z - 1, z + 2), "brown_enamel", own)
     for n in range(stage.between(5, 7)):
@@ -129,7 +125,7 @@ def _cone_tree(stage: Stage, x: int, y: int) -> None:
 
 def _toadstool(stage: Stage, x: int, y: int) -> None:
     """A spotted cap three to five metres up; one can walk beneath."""
-    own, z = stage.begin("toadstool", x + 3, y + 3), _foot(stage, x + 3, y + 3)
+    own, z = stage.begin("toadstool", x + 3, y + 3), stage.foot(x + 3, y + 3)
     height = stage.between(3, 5)
     stage.pillar(x + 3.5, y + 3.5, 0.8, (z - 1, z + height), "cream_enamel", own)
     cap = stage.pick(("toadstool", "toadstool", "violet_enamel", "orange_enamel"))
@@ -140,7 +136,7 @@ def _toadstool(stage: Stage, x: int, y: int) -> None:
 
 def _cane(stage: Stage, x: int, y: int) -> None:
     """A candy cane, its hook towards one side."""
-    own, z = stage.begin("candy_cane", x + 1, y + 1), _foot(stage, x + 1, y + 1)
+    own, z = stage.begin("candy_cane", x + 1, y + 1), stage.foot(x + 1, y + 1)
     height, name = stage.between(4, 6), stage.pick(("candy", "blue_candy"))
     dx, dy = stage.pick(((1, 0), (0, 1), (-1, 0), (0, -1)))
     stage.box((x + 1, x + 2), (y + 1, y + 2), (z - 1, z + height + 1), name, own)
@@ -151,14 +147,14 @@ def _cane(stage: Stage, x: int, y: int) -> None:
 
 def _gumdrop(stage: Stage, x: int, y: int) -> None:
     """A low dome of one colour with a sprinkle on top."""
-    own, z = stage.begin("gumdrop", x + 2, y + 2), _foot(stage, x + 2, y + 2)
+    own, z = stage.begin("gumdrop", x + 2, y + 2), stage.foot(x + 2, y + 2)
     r = 1.6 + 1.0 * float(stage.rng.random())
     stage.ball((x + 2.5, y + 2.5, float(z)), (r, r, 1.5 * r), stage.pick(_GUMS), own, floor=z - 1)
 
 
 def _blocks(stage: Stage, x: int, y: int) -> None:
     """A tower of toy bricks, every one turned to another colour."""
-    own, z = stage.begin("toy_blocks", x + 3, y + 3), _foot(stage, x + 3, y + 3)
+    own, z = stage.begin("toy_blocks", x + 3, y + 3), stage.foot(x + 3, y + 3)
     colours = stage.shuffled(list(_GUMS))
     for n, (dx, dy, dz) in enumerate(((0, 0, 0), (4, 0, 0), (0, 4, 0), (1, 1, 3), (1, 1, 6))[: stage.between(3, 5)]):
         i, j, k = (x + dx, x + dx + 3), (y + dy, y + dy + 3), (z + dz - (dz == 0), z + dz + 3)
@@ -170,7 +166,7 @@ def _blocks(stage: Stage, x: int, y: int) -> None:
 
 def _pinwheel(stage: Stage, x: int, y: int) -> None:
     """Four sails of four colours on a pole."""
-    own, z = stage.begin("pinwheel", x + 2, y + 2), _foot(stage, x + 2, y + 2)
+    own, z = stage.begin("pinwheel", x + 2, y + 2), stage.foot(x + 2, y + 2)
     top = z + stage.between(5, 7)
     stage.box((x + 2, x + 3), (y + 2, y + 3), (z - 1, top), "white_enamel", own)
     along_x = stage.rng.random() < 0.5
@@ -184,7 +180,7 @@ def _pinwheel(stage: Stage, x: int, y: int) -> None:
 
 def _rainbow(stage: Stage, x: int, y: int) -> None:
     """Six bands high enough to walk under, feet in clouds."""
-    own, z = stage.begin("rainbow", x + 8, y + 1), _foot(stage, x + 8, y + 1)
+    own, z = stage.begin("rainbow", x + 8, y + 1), stage.foot(x + 8, y + 1)
     for n, name in enumerate(_RAINBOW):
         outer = 13.0 - n
 
@@ -202,31 +198,18 @@ def _rainbow(stage: Stage, x: int, y: int) -> None:
 
 def _castle(stage: Stage, x: int, y: int) -> None:
     """Four round towers and a gate that one walks through."""
-    own, z = stage.begin("toy_castle", x + 7, y + 7), _foot(stage, x + 7, y + 7)
+    own, z = stage.begin("toy_castle", x + 7, y + 7), stage.foot(x + 7, y + 7)
     stage.box((x, x + 15), (y, y + 15), (z, z + 12), "air")
     stage.box((x, x + 15), (y, y + 15), (z - 2, z), "pink_check")
     stage.quarters[x : x + 15, y : y + 15] = 4 * z
     roofs = stage.shuffled(["blue_enamel", "violet_enamel", "red_enamel", "teal_enamel"])
-    stage.shell((x + 2, x + 13), (y + 2, y + 13), (z, z + 5), "cream_enamel", own)
-    for n in range(x + 2, x + 13, 2):
-        for wall in (y + 2, y + 12):
-            stage.put(n, wall, z + 5, "pink_enamel", own)
-    for corner, name in zip(((2.5, 2.5), (12.5, 2.5), (2.5, 12.5), (12.5, 12.5)), roofs, strict=True):
-        stage.pillar(x + corner[0], y + corner[1], 2.6, (z, z + 8), "white_enamel", own)
-        stage.pillar(x + corner[0], y + corner[1], 2.7, (z + 6, z + 7), "pink_enamel", own)
-        stage.cone(x + corner[0], y + corner[1], 3.2, (z + 8, z + 14), name, own)
-    for gate in ((y + 2, y + 3), (y + 12, y + 13)):
-        stage.box((x + 5, x + 10), gate, (z, z + 4), "air")
+    stage.draw("toy_castle", (x, y, z), own, **{f"roof_{n}": name for n, name in enumerate(roofs, start=1)})
 
 
 def _pond(stage: Stage, x: int, y: int) -> None:
     """A round basin with a rim of candy."""
-    own, z = stage.begin("toy_pond", x + 6, y + 6), _foot(stage, x + 6, y + 6)
+    own, z = stage.begin("toy_pond", x + 6, y + 6), stage.foot(x + 6, y + 6)
     stage.pillar(x + 6.5, y + 6.5, 6.2, (z, z + 6), "air")
     stage.pillar(x + 6.5, y + 6.5, 6.2, (z - 2, z), "mint")
-    stage.pillar(x + 6.5, y + 6.5, 5.9, (z - 1, z + 1), "candy", own)
-    stage.pillar(x + 6.5, y + 6.5, 4.9, (z - 1, z + 1), "water", own)
     stage.quarters[x : x + 13, y : y + 13] = 4 * z
-    stage.ball((x + 6.5, y + 6.5, z + 1.5), (1.7, 1.7, 1.7), "yellow_enamel", own)
-    stage.ball((x + 6.5, y + 7.8, z + 3.2), (1.1, 1.1, 1.1), "yellow_enamel", own)
-    stage.put(x + 6, y + 9, z + 3, "orange_enamel", own)
+    stage.draw("toy_fountain", (x, y, z), own)

@@ -167,18 +167,7 @@ def _clock_tower(stage: Stage, x: Span, y: Span) -> None:
     """A town hall of stone with a tower whose faces show the time."""
     cx, cy = _tower_base(stage, x, y)
     own = building(stage, x, y, 3, FRONTS[-1], shops=False)
-    top = FLOOR_Z + 27
-    stage.box((cx - 4, cx + 4), (cy - 4, cy + 4), (FLOOR_Z, top), "stone_bricks", own)
-    for z in range(FLOOR_Z + 12, top - 8, 4):
-        for d in (-2, 1):
-            stage.box((cx - 4, cx + 4), (cy + d, cy + d + 1), (z, z + 2), "warm_window", own)
-            stage.box((cx + d, cx + d + 1), (cy - 4, cy + 4), (z, z + 2), "warm_window", own)
-    for face in (((cx - 5, cx + 5), (cy - 2, cy + 2)), ((cx - 2, cx + 2), (cy - 5, cy + 5))):
-        stage.box(*face, (top - 6, top - 2), "white_enamel", own)
-    for hand in (((cx - 5, cx + 5), (cy, cy + 1)), ((cx, cx + 1), (cy - 5, cy + 5))):
-        stage.box(*hand, (top - 4, top - 2), "black_enamel", own)
-    stage.shell((cx - 5, cx + 5), (cy - 5, cy + 5), (top, top + 1), "cut_sandstone", own)
-    stage.cone(cx, cy, 5, (top, top + 6), "teal_enamel", own)
+    stage.draw("clock_tower", (cx, cy, FLOOR_Z), own)
 
 
 def _skyscraper(stage: Stage, x: Span, y: Span) -> None:

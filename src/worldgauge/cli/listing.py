@@ -1,0 +1,196 @@
+"""`worldgauge list`: what there is of one kind, here and in other installed packages."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from worldgauge.core.errors import UnknownNameError, UsageError
+from worldgauge.terminal.commands import listed_kinds
+from worldgauge.terminal.options import FAILED, Csv, Json
+
+REGISTRIES = {
+    "suites": "suites",
+    "collections": "engine.collection",
+    "models": "models",
+    "agents": "core.agent",
+    "metrics": "metrics",
+    "worlds": "worlds",
+    "estimators": "perception",
+    "decoders": "perception.decoders",
+    **listed_kinds(),
+}
+"""Kinds of components: name of the registry, and its module."""
+KINDS = (*REGISTRIES, "adapters", "commands", "data", "scans", "weights")
+
+
+class Listing(NamedTuple):
+    """One list.
+
+    Attributes:
+        text: Columns and rows of text, if they differ.
+        ok: Whether all that was verified is as published.
+    """
+
+    metadata: dict[str, Any]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    text: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None
+    notes: Sequence[str] = ()
+    ok: bool = True
+
+
+def list_(
+    context: typer.Context,
+    kind: Annotated[
+        str,
+        typer.Argument(help=f"What to list: {', '.join(KINDS)}. 'data' are benchmark sets."),
+    ],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="With weights: sets, or metrics. Default: all.")
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="With weights: read all installed files again.")] = False,
+    json: Json = False,
+    csv: Csv = False,
+) -> None:
+    """List what is available, here and in other installed packages."""
+    from worldgauge.terminal.output import form_of, out, print_csv, print_json, print_listing
+
+    form = form_of(json, csv)
+    if kind not in KINDS:
+        raise UnknownNameError("kind to list", kind, KINDS)
+    if (names or verify) and kind != "weights":
+        raise UsageError("names and --verify go with: worldgauge list weights")
+    others: dict[str, Callable[[], Listing]] = {
+        "adapters": _adapters,
+        "commands": lambda: _commands(context),
+        "data": _benchmark_sets,
+        "scans": _scans,
+        "weights": lambda: _weights(names, verify),
+    }
+    found = others[kind]() if kind in others else _registry(kind)
+    if form == "json":
+        print_json(**found.metadata)
+    elif form == "csv":
+        print_csv(found.columns, found.rows)
+    else:
+        print_listing(*(found.text or (found.columns, found.rows)))
+    for note in found.notes if form != "json" else ():
+        out.print(note, markup=False, soft_wrap=True)
+    if not found.ok:
+        raise typer.Exit(FAILED)
+
+
+def _registry(kind: str) -> Listing:
+    entries = list(getattr(importlib.import_module(f"worldgauge.{REGISTRIES[kind]}"), kind))
+    return Listing(
+        {kind: [{"name": e.name, "summary": e.summary, "origin": e.origin, "facts": dict(e.facts)} for e in entries]},
+        ("name", "summary", "origin"),
+        [(e.name, e.summary, e.origin) for e in entries],
+        # An origin is one long word, so it is below the summary.
+        text=(("name", "summary"), [(e.name, f"{e.summary}\n{e.origin}") for e in entries]),
+    )
+
+
+def _adapters() -> Listing:
+    from worldgauge.cli.models import known_adapters
+
+    known = known_adapters()
+    copy = "copy one: worldgauge adapters NAME --out DIR"
+    return Listing({"adapters": known}, ("name", "what it serves"), list(known.items()), notes=[copy])
+
+
+def _commands(context: typer.Context) -> Listing:
+    root = context.find_root()
+    rows = list(command_rows(root.command, root))
+    metadata = [{"name": name, "summary": summary} for name, summary in rows]
+    return Listing({"commands": metadata}, ("command", "what it does"), rows)
+
+
+def command_rows(group: Any, context: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Full name and summary of each command of a group, and of the groups in it."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if hasattr(command, "list_commands"):
+            inner = type(command).context_class(command, info_name=name, parent=context)
+            yield from command_rows(command, inner, f"{path}{name} ")
+        else:
+            first, *_ = re.split(r"(?<=[.?])\s|\n", (command.help or "").strip())
+            yield f"{path}{name}", first
+
+
+def _benchmark_sets() -> Listing:
+    from worldgauge.cli.data import minutes_text
+    from worldgauge.engine.sets import named_sets
+
+    metadata, rows, notes = [], [], ["use one: --data worldgauge-small"]
+    for known in named_sets().values():
+        suites = {}
+        for part in known.parts:
+            tasks, files = len(part.tasks) or part.tasks_count or None, len(part.files) or None
+            suites[part.suite] = {
+                "options": dict(part.options),
+                "frozen": part.is_frozen,
+                "tasks": tasks,
+                "files": files,
+                "minutes": part.minutes,
+                "clusters": part.clusters or None,
+                "megabytes": part.megabytes or None,
+                "baselines": list(part.baselines),
+            }
+            frozen = "frozen" if part.is_frozen else "not frozen"
+            if part.baselines:
+                notes.append(f"{known.name}: scores of {len(part.baselines)} baselines of {part.suite} ship")
+            size = f"{part.megabytes:.0f} MB" if part.megabytes else "-"
+            cells = (str(tasks or "-"), str(part.clusters or "-"), size, minutes_text(part.minutes), frozen)
+            rows.append((f"{known.name} {known.version}", part.suite, *cells))
+        metadata.append(
+            {
+                "name": known.name,
+                "version": known.version,
+                "title": known.title,
+                "frozen": known.is_frozen,
+                "made_with": dict(known.made_with),
+                "suites": suites,
+            }
+        )
+    columns = ("set", "suite", "tasks", "clusters", "size", "CPU time", "digests")
+    return Listing({"sets": metadata}, columns, rows, notes=notes)
+
+
+def _scans() -> Listing:
+    from worldgauge.worlds.scan import sources
+
+    metadata, rows = [], []
+    for name, source in sources.sources().items():
+        keys = [scene.key for scene in sources.scenes_of(source)]
+        folder = str(source.folder)
+        metadata.append({"name": name, "folder": folder, "kind": source.kind, "scenes": keys})
+        rows += [(key, source.kind, folder) for key in keys or [name]]
+    return Listing({"folders": metadata}, ("scene", "layout", "folder"), rows)
+
+
+def _weights(names: list[str] | None, verify: bool) -> Listing:
+    from worldgauge import weights
+    from worldgauge.cli.weights import metadata_of, size_text
+
+    chosen = weights.sets_for(names) if names else list(weights.catalogue)
+    found = [weights.standing(name, afresh=verify) for name in chosen]
+    if verify and not names:
+        found = [one for one in found if one.state != "absent"]
+    rows = []
+    for one in found:
+        gate = "; needs the owner's permission" if one.set.gated else ""
+        size, licence = size_text(one.set.bytes), one.set.licence + gate
+        rows.append((one.set.name, ", ".join(one.set.serves), size, licence, one.state, str(one.folder)))
+    columns = ("name", "needed by", "size", "licence", "state", "folder")
+    store = weights.store_folder()
+    notes = [f"{one.folder / name}: {fault}" for one in found for name, fault in one.faults.items()]
+    notes.append(f"each in {store}/NAME; download one: worldgauge weights pull NAME")
+    ok = not verify or all(one.state == "here" for one in found)
+    metadata = {"folder": str(store), "sets": [metadata_of(one) for one in found], **({"ok": ok} if verify else {})}
+    return Listing(metadata, columns, rows, (columns[:-1], [row[:-1] for row in rows]), notes, ok)

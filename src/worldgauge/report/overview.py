@@ -1,0 +1,178 @@
+"""One page for several suites: a card for each, with its question, its headline and the rows of its first table."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from worldgauge.core.english import listed
+from worldgauge.core.errors import RunError, UsageError
+from worldgauge.core.registry import current_suite
+from worldgauge.engine.result import find_runs
+from worldgauge.engine.store import atomic_write
+from worldgauge.engine.suite.base import suites
+from worldgauge.report.evidence import STAND_IN, load_evidence
+from worldgauge.report.judgement import judge
+from worldgauge.report.page import asset, environment, write_report
+from worldgauge.report.task_films import film_task, preview_task
+from worldgauge.report.wording import number
+from worldgauge.version import __version__
+
+INDEX = "index.html"
+
+
+@dataclass(frozen=True)
+class OverviewTable:
+    """A table below the cards. Its cells are text."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def suite_card(runs: Sequence[Path], report: str, *, film: bool = False) -> dict[str, Any]:
+    """What the page shows of a suite, as plain JSON values.
+
+    Args:
+        runs: Run folders of one suite, or folders of run folders.
+        report: Address of the suite's report, relative to the page.
+        film: Whether the card holds a video of one task in place of still pictures.
+
+    Returns:
+        The card. "open" holds for each model under test the models from which it is not separated; None without a test.
+    """
+    evidence, suite = load_evidence(runs)
+    found = judge(evidence, suite)
+    if found.compared is None:
+        raise RunError(f"{suite.name}: {found.verdict.headline}")
+    tested = [run.label for run in evidence.runs if run.kind == "model" or STAND_IN in run.sees]
+    open_pairs: dict[str, list[str] | None] = {}
+    for label in tested:
+        pairs = [pair for (one, _), pair in found.compared.signed.items() if one == label and pair.p is not None]
+        open_pairs[label] = [pair.b for pair in pairs if not pair.clear] if pairs else None
+    order = [run.label for run in evidence.runs]
+    table = found.tables[0]
+    previews = preview_task(runs, order, table.metric)
+    return {
+        "suite": suite.name,
+        "question": question_of(suite.name),
+        "title": found.name,
+        "unit": table.unit,
+        "better": "higher" if found.higher else "lower",
+        "rows": [{**asdict(row), "rank": row.rank} for row in found.compared.standings],
+        "tested": tested,
+        "verdict": found.verdict.headline,
+        "notes": suite.departures,
+        "open": open_pairs,
+        "answerer_kind": suite.answerer_kind,
+        "settings": dict(suite.settings),
+        "previews": [asdict(one) for one in previews],
+        "film": _film(runs, list(evidence.groups)) if film and suite.answerer_kind == "model" else None,
+        "report": report,
+        "error": "",
+    }
+
+
+def question_of(suite: str) -> str:
+    """The question of a suite in one sentence. Empty if it states none."""
+    shown = suites.get(suite).demo_set()
+    return "" if shown is None else shown.question
+
+
+def _film(runs: Sequence[Path], tasks: Sequence[str]) -> str | None:
+    """A video of the first task, base64; None if there is nothing to show."""
+    try:
+        return base64.b64encode(film_task(runs, tasks[0]).data).decode() if tasks else None
+    except UsageError:
+        return None
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    """The interval of a row; empty for a missing one."""
+    return "" if row["low"] is None or row["high"] is None else f"[{number(row['low'])}, {number(row['high'])}]"
+
+
+def write_reports(runs: Sequence[Path], page: Path, *, films: int = 24) -> Path:
+    """Compare runs of several suites: a report for each suite beside the page, and a page with a card for each.
+
+    Args:
+        runs: Run folders, or folders of run folders.
+        page: The page (.html).
+        films: Largest number of tasks shown as films in a report.
+
+    Returns:
+        Path of the page.
+
+    Raises:
+        RunError: When no run can be read, or a page cannot be written.
+    """
+    by_suite: dict[str, list[Path]] = {}
+    for folder in find_runs(runs):
+        by_suite.setdefault(current_suite(str(folder.facts()["suite"])), []).append(folder.directory)
+    if len(by_suite) == 1:
+        return write_report(runs, page, films=films)
+    cards = []
+    for suite, folders in by_suite.items():
+        name = f"{page.stem}-{suite}.html"
+        write_report(folders, page.with_name(name), films=films)
+        try:
+            cards.append(suite_card(folders, name, film=True))
+        except RunError as error:
+            cards.append({"suite": suite, "question": question_of(suite), "error": str(error)})
+    labels = list(dict.fromkeys(label for card in cards for label in card.get("tested", ())))
+    return write_overview(
+        page,
+        cards,
+        heading=f"What {listed(labels) or 'these models'} can do",
+        lead=f"{len(cards)} suites, next to baselines of known quality. A number is a mean with its 95% interval.",
+        eyebrow="report",
+    )
+
+
+def write_overview(
+    page: Path,
+    cards: Sequence[Mapping[str, Any]],
+    *,
+    heading: str,
+    lead: str,
+    eyebrow: str = "",
+    chip: str = "your model",
+    tables: Sequence[OverviewTable] = (),
+    next_heading: str = "",
+    next_lead: str = "",
+    commands: Sequence[str] = (),
+) -> Path:
+    """Write the page.
+
+    Args:
+        page: The page (.html).
+        cards: Cards of `suite_card`. A suite without a result has "suite", "question" and "error", or "left_out".
+        chip: Mark of the rows of models under test.
+        commands: Commands to go on with, below `next_heading` and `next_lead`.
+
+    Returns:
+        Path of the page.
+    """
+    made = environment(__package__)
+    made.filters["interval"] = _interval
+    text = made.get_template("overview.html.j2").render(
+        css=Markup(asset("page.css")),
+        cards=cards,
+        title=f"worldgauge {eyebrow}".strip(),
+        heading=heading,
+        lead=lead,
+        eyebrow=eyebrow,
+        chip=chip,
+        tables=tables,
+        next_heading=next_heading,
+        next_lead=next_lead,
+        commands=commands,
+        version=__version__,
+    )
+    atomic_write(page, text)
+    return page

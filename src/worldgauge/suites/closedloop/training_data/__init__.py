@@ -1,1 +1,0 @@
-"""Data to train world models and policies on."""

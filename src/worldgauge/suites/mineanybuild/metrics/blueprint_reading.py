@@ -1,0 +1,560 @@
+"""Builds read from answers in words: which part is the build, whether it can be built, and what it holds.
+
+Example:
+    reading = read_blueprint(answer, ("stone", "oak_planks"))
+    reading.executable, reading.reason, reading.blueprint         # True, None, Blueprint(...)
+
+An answer is untrusted text: nothing in it is run, no array is made before its shape is within the limits, and
+nothing is raised for its content. Source: MineAnyBuild, sections 3.3 and 4.2, and its released code.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worldgauge.chat.answers import answer_text
+from worldgauge.core.errors import UsageError
+from worldgauge.metrics._registry import metric
+from worldgauge.worlds.blocks.blueprint import AIR, AIR_NAMES, Blueprint, Cells, base_name
+
+Bytes = NDArray[np.uint8]
+Numbers = NDArray[np.int64]
+
+MOST_OTHER = 150_000
+"""Characters of a matrix that is not plain, its comments left out; a longer one is oversized, unread."""
+
+
+class UnreadableMatrix(Exception):
+    """A text that is not a matrix.
+
+    Attributes:
+        reason: bad_json, not_3d, empty, non_integer or oversized.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Numbers as they are written, row after row; rows may differ in length.
+
+    Attributes:
+        rows: (layers,), number of rows of each.
+        lengths: (rows,), number of cells of each.
+        values: (cells,), 0 for what no material has.
+        points: Whether some have a decimal point or exponent.
+    """
+
+    rows: Numbers
+    lengths: Numbers
+    values: NDArray[np.int32]
+    points: bool
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Layers, most rows of a layer, longest row."""
+        return len(self.rows), int(self.rows.max(initial=0)), int(self.lengths.max(initial=0))
+
+    @property
+    def even(self) -> bool:
+        """Whether all layers have the same number of rows, and all rows the same number of cells."""
+        _, depth, width = self.shape
+        return bool((self.rows == depth).all() and (self.lengths == width).all())
+
+    def filled(self, empty: int) -> NDArray[np.int32]:
+        """Return (layers, depth, width), short rows and layers padded at the end. Check `shape` before."""
+        if self.even:
+            return self.values.reshape(self.shape)
+        height, depth, width = self.shape
+        lengths = np.zeros((height, depth), np.int64)
+        lengths[np.arange(depth) < self.rows[:, None]] = self.lengths
+        cells = np.full((height, depth, width), empty, np.int32)
+        cells[np.arange(width) < lengths[..., None]] = self.values
+        return cells
+
+
+def read_matrix(text: str) -> Matrix:
+    """Read the matrix in a text."""
+    code = _without_comments(_ascii(text, {"-": _ANY_DASHES, " ": _SPACES}), _LINE_ENDS)
+    matrix = _plain(code)
+    if matrix is None:
+        return _by_json(code)
+    if not len(matrix.values):
+        raise UnreadableMatrix("empty")
+    return matrix
+
+
+def read_matrix_released(text: str, known: Mapping[float, int]) -> Matrix:
+    """Read the matrix in a text as the published code does.
+
+    All white space is removed first, even between digits, any cell but a list is accepted, and no cells are a matrix
+    too.
+    """
+    code = _without_comments(_ascii(text, {"-": _RELEASED_DASHES, " ": _SPACES}), b"\n")
+    code = np.frombuffer(code.tobytes().translate(None, _BLANKS), np.uint8)
+    matrix = _plain(code, most_digits=_MOST_DIGITS)
+    return _by_json_released(code, known) if matrix is None else matrix
+
+
+_ANY_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+_RELEASED_DASHES = "\u2010\u2212"
+_SPACES = "".join(filter(str.isspace, map(chr, range(128, 0x3001))))
+_BLANKS = bytes(code for code in range(128) if chr(code).isspace())
+_JSON_BLANKS = b" \t\r\n"
+_LINE_ENDS = b"\n\r"
+_PLAIN = b"0123456789-[]," + _JSON_BLANKS
+_LAYER, _ROW, _CELL, _MINUS, _ZERO, _NINE = b"*+,-09"
+"""Marks between layers, rows and cells of a flattened matrix; all below those of numbers."""
+_MOST_DIGITS = 4300
+"""Of a number that Python reads; see sys.set_int_max_str_digits."""
+_FEW_DIGITS = 9
+"""Of numbers that fit 32 bits and that a material may have."""
+_FINITE_DIGITS = 300
+_WINDOW, _WINDOW_NUMBERS = 2**16, 2**13
+
+
+def _ascii(text: str, replaced: Mapping[str, str]) -> Bytes:
+    """The characters as bytes, one each. replaced: what stands for which characters; all others beyond ASCII become
+    "?", which is right within a JSON string, as those are, and nowhere else."""
+    if not text.isascii():
+        for by, characters in replaced.items():
+            for character in characters:
+                text = text.replace(character, by)
+    return np.frombuffer(text.encode("ascii", "replace"), np.uint8)
+
+
+def _without_comments(code: Bytes, line_ends: bytes) -> Bytes:
+    """Without all from "#" or "//" to one of the line ends, of which the release knows only the line feed."""
+    text = code.tobytes()
+    if b"#" not in text and b"//" not in text:
+        return code
+    starts = code == ord("#")
+    slash = code == ord("/")
+    starts[:-1] |= slash[:-1] & slash[1:]
+    # From one start or line end to the next, all is comment or nothing is.
+    ends = np.flatnonzero(starts | np.isin(code, np.frombuffer(line_ends, np.uint8)))
+    comment = np.repeat(starts[ends], np.diff(ends, append=len(code)))
+    return np.concatenate([code[: ends[0]], code[ends[0] :][~comment]])
+
+
+def _plain(code: Bytes, most_digits: int | None = None) -> Matrix | None:
+    """A matrix of nothing but whole numbers, none of its layers without rows; None for any other text.
+
+    most_digits: of a number; one with more is no JSON. Raises Unreadable for what is surely none.
+    """
+    whole, points = _without_points(code)
+    text = whole.tobytes()
+    if text.translate(None, _PLAIN):
+        return None
+    dense = text.translate(None, _JSON_BLANKS).replace(b",]", b"]")
+    if dense.count(b"[") != dense.count(b"]"):
+        raise UnreadableMatrix("bad_json")
+    # Marks for the brackets between layers and rows; if none is left, there were three levels everywhere.
+    flat = dense[3:-3].replace(b"]],[[", b"*").replace(b"],[", b"+")
+    if not dense.startswith(b"[[[") or not dense.endswith(b"]]]") or b"[" in flat or b"]" in flat:
+        return None
+    body = np.frombuffer(b"*%b*" % flat, np.uint8)
+    if not all(map(_is_json, _windows(body, 2))):
+        raise UnreadableMatrix("bad_json")
+    marks = np.flatnonzero(body <= _CELL)
+    values, digits = _numbers(body, marks)
+    # Two numbers with nothing but blanks between them have become one.
+    if np.count_nonzero(digits) != sum(map(_numbers_in, _windows(whole, 1))):
+        raise UnreadableMatrix("bad_json")
+    longest = int(digits.max())
+    if points and longest > _FINITE_DIGITS:
+        return None
+    if most_digits is not None and longest > most_digits:
+        raise UnreadableMatrix("bad_json")
+    kinds = body[marks]
+    ends = np.flatnonzero(kinds != _CELL)
+    lengths = np.diff(ends)
+    lengths[digits[ends[:-1]] == 0] = 0
+    rows = np.diff(np.flatnonzero(kinds[ends] == _LAYER))
+    return Matrix(rows, lengths, values if digits.all() else values[digits > 0], points)
+
+
+def _without_points(code: Bytes) -> tuple[Bytes, bool]:
+    """Without the ".0" at the end of numbers, where all points are such; and whether there were any."""
+    if b"." not in code.tobytes():
+        return code, False
+    points = np.flatnonzero(code == ord("."))
+    around = np.pad(code, (1, 2))
+    before, after, end = around[points], around[points + 2], around[points + 3]
+    if not (_is_digit(before) & (after == _ZERO) & np.isin(end, np.frombuffer(b",]" + _JSON_BLANKS, np.uint8))).all():
+        return code, False
+    kept = np.ones(len(code), bool)
+    kept[points] = kept[points + 1] = False
+    return code[kept], True
+
+
+def _is_json(body: Bytes) -> bool:
+    """Whether every byte of a part of a flattened matrix may follow those before it."""
+    digits, minus, commas = _is_digit(body), body == _MINUS, body == _CELL
+    wrong = digits[:-1] & minus[1:]
+    wrong |= minus[:-1] & ~digits[1:]
+    wrong |= commas[:-1] & (body[1:] <= _CELL)
+    wrong |= (body[:-1] <= _CELL) & commas[1:]
+    wrong[1:] |= (body == _ZERO)[1:-1] & digits[2:] & ~digits[:-2]
+    return not wrong.any()
+
+
+def _is_digit(code: Bytes) -> NDArray[np.bool_]:
+    return (code >= _ZERO) & (code <= _NINE)
+
+
+def _numbers_in(code: Bytes) -> int:
+    """How many numbers a plain text has, one at its start apart."""
+    inside = (code >= _MINUS) & (code <= _NINE)
+    return int(np.count_nonzero(inside[1:] > inside[:-1]))
+
+
+def _windows(code: Bytes, overlap: int) -> Iterator[Bytes]:
+    """Parts that share `overlap` bytes with the next: arrays of their size need no fresh memory again and again."""
+    for start in range(0, len(code), _WINDOW):
+        yield code[start : start + _WINDOW + overlap]
+
+
+def _numbers(body: Bytes, marks: Numbers) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(cells,) each: the numbers between marks, and how many digits they have, 0 in a row without cells."""
+    count = len(marks) - 1
+    values, digits = np.empty(count, np.int32), np.empty(count, np.int32)
+    for start in range(0, count, _WINDOW_NUMBERS):
+        window = slice(start, start + _WINDOW_NUMBERS)
+        first, ends = marks[:-1][window] + 1, marks[1:][window]
+        signs = body[first] == _MINUS
+        lengths = ends - first - signs
+        found = (body[ends - 1] - np.uint8(_ZERO)).astype(np.int32)
+        for position in range(1, min(int(lengths.max()), _FEW_DIGITS)):
+            digit = body[np.maximum(ends - 1 - position, 0)] - np.uint8(_ZERO)
+            found += np.where(lengths > position, digit, np.uint8(0)) * np.int32(10**position)
+        found[lengths > _FEW_DIGITS] = 0
+        values[window], digits[window] = np.where(signs, -found, found), lengths
+    return values, digits
+
+
+def _by_json(code: Bytes) -> Matrix:
+    layers = _loaded(code)
+    if not _three_levels(layers, (list, dict)):
+        raise UnreadableMatrix("not_3d")
+    leaves = list(chain.from_iterable(chain.from_iterable(layers)))
+    kinds = set(map(type, leaves))
+    if not kinds:
+        raise UnreadableMatrix("empty")
+    if not kinds <= {int, float}:
+        raise UnreadableMatrix("non_integer")
+    try:
+        numbers = np.array(leaves, np.float64)
+    except OverflowError:
+        numbers = np.array([leaf if type(leaf) is float or abs(leaf) < 2**31 else 0 for leaf in leaves], np.float64)
+    with np.errstate(invalid="ignore"):
+        if (numbers % 1 != 0).any():
+            raise UnreadableMatrix("non_integer")
+    values = np.where(np.abs(numbers) < 2**31, numbers, 0).astype(np.int32)
+    return _matrix(layers, values, float in kinds)
+
+
+def _by_json_released(code: Bytes, known: Mapping[float, int]) -> Matrix:
+    layers = _loaded(code, released=True)
+    if not _three_levels(layers, (list,)):
+        raise UnreadableMatrix("not_3d")
+    leaves = list(chain.from_iterable(chain.from_iterable(layers)))
+    if dict in set(map(type, leaves)):
+        leaves = [None if type(leaf) is dict else leaf for leaf in leaves]
+    # Its builder compares with ==, so 1.0 and true are 1, as they are for a mapping.
+    values = np.fromiter(map(known.get, leaves, repeat(0)), np.int32, len(leaves))
+    return _matrix(layers, values, points=False)
+
+
+def _matrix(layers: list[list[list[Any]]], values: NDArray[np.int32], points: bool) -> Matrix:
+    rows = np.fromiter(map(len, layers), np.int64, len(layers))
+    lengths = np.fromiter(map(len, chain.from_iterable(layers)), np.int64, int(rows.sum()))
+    return Matrix(rows, lengths, values, points)
+
+
+def _loaded(code: Bytes, *, released: bool = False) -> Any:
+    if len(code) > MOST_OTHER:
+        raise UnreadableMatrix("oversized")
+    code = _without_last_commas(code if released else _with_fewer_digits(code))
+    text = code.tobytes().decode("ascii")
+    try:
+        return json.loads(text)
+    except RecursionError:
+        # Too deep to tell more: complete, it has too many levels; cut off, it is no JSON.
+        complete = text.count("[") == text.count("]") and text.count("{") == text.count("}")
+        raise UnreadableMatrix("not_3d" if complete else "bad_json") from None
+    except ValueError:
+        # Not JSON, or numbers of thousands of digits, which the published code's reader refuses as well.
+        raise UnreadableMatrix("bad_json") from None
+
+
+def _without_last_commas(code: Bytes) -> Bytes:
+    """Without one comma before each closing bracket."""
+    dark = np.flatnonzero(~np.isin(code, np.frombuffer(_BLANKS, np.uint8)))
+    last = (code[dark[:-1]] == _CELL) & np.isin(code[dark[1:]], np.frombuffer(b"]}", np.uint8))
+    return np.delete(code, dark[:-1][last])
+
+
+def _with_fewer_digits(code: Bytes) -> Bytes:
+    """With as many digits in a row as Python reads: a whole number that loses some is still no material's."""
+    edges = np.flatnonzero(np.diff(_is_digit(np.pad(code, 1)).view(np.int8)))
+    runs = edges.reshape(-1, 2)
+    for start, end in runs[np.diff(runs)[:, 0] > _MOST_DIGITS][::-1]:
+        code = np.delete(code, slice(start + _MOST_DIGITS, end))
+    return code
+
+
+def _three_levels(layers: Any, cells_apart: tuple[type, ...]) -> bool:
+    """Whether lists stand within lists within a list, and none of `cells_apart` in those."""
+    if not isinstance(layers, list) or set(map(type, layers)) - {list}:
+        return False
+    if set(map(type, chain.from_iterable(layers))) - {list}:
+        return False
+    return not set(map(type, chain.from_iterable(chain.from_iterable(layers)))) & set(cells_apart)
+
+
+Parser = Literal["ours", "first", "released"]
+
+REASONS: Mapping[str, str] = {
+    "no_block": "no fenced part",
+    "unclosed_fence": "a fence that is not closed",
+    "not_a_list": "fenced parts, but none that starts with a bracket",
+    "bad_json": "the matrix is no JSON",
+    "not_3d": "not three levels of lists everywhere",
+    "empty": "a matrix without cells",
+    "non_integer": "a cell that is no whole number",
+    "oversized": "a build beyond the limits",
+    "no_blocks": "nothing left to place",
+}
+"""Why an answer cannot be built, in the order in which it is tested."""
+WARNINGS: Mapping[str, str] = {
+    "assignment_prefix": "a name stands before the matrix",
+    "multiple_blocks": "several lists in fences, the last of three levels is taken",
+    "mapping_conflict": "the answer's own numbers of materials differ from those given, which hold",
+    "float_id": "numbers written with a decimal point",
+    "ragged": "rows or layers of uneven length, filled up with air",
+    "unknown_id": "numbers that no material has, taken as air",
+}
+
+MOST_CHARACTERS = 1_400_000
+"""Of an answer; one that fills the limits takes 1.34 million, with numbers of two digits, a blank between them and a
+line a row. A longer one is oversized, unread."""
+MOST_CELLS = 2**20
+"""Of a matrix read as released, which knows no limits; a larger one is oversized, which only a ragged one can be."""
+
+
+@dataclass(frozen=True)
+class BlueprintReading:
+    """What an answer holds.
+
+    Attributes:
+        reason: Why it cannot be built, one of `REASONS`; else None.
+        warnings: Of `WARNINGS`, in that order.
+        shape: (layers, most rows of a layer, longest row); known once all cells are numbers.
+        blocks: Number of blocks to be placed.
+    """
+
+    executable: bool
+    strict: bool
+    reason: str | None
+    warnings: tuple[str, ...]
+    shape: tuple[int, int, int] | None
+    blocks: int | None
+    blueprint: Blueprint | None
+
+
+def read_blueprint(
+    text: str, materials: Sequence[str], *, most: tuple[int, int, int] = (50, 80, 80), parser: Parser = "ours"
+) -> BlueprintReading:
+    """Read the build in an answer.
+
+    Args:
+        text: The answer; its content never raises. Reasoning in it is left out (`answer_text`).
+        materials: Block k is entry k - 1.
+        most: Limits (height, depth, width) in blocks.
+        parser: "ours"; "first", which takes the first matrix and not the last; or "released", which accepts and refuses
+            what the published code does, without limits of size, counts as blocks what its builder would place, and
+            never warns: for comparison with published numbers.
+    """
+    if min(most) < 1:
+        raise UsageError(f"most is {tuple(most)}; give height, depth and width of at least 1 block")
+    if parser not in ("ours", "first", "released"):
+        raise UsageError(f"no parser '{parser}'; known: ours, first, released")
+    if parser != "released":
+        text = answer_text(text)
+    if len(text) > MOST_CHARACTERS:
+        return _refused("oversized")
+    if parser == "released":
+        return _read_released(text, tuple(materials))
+    return _read(text, tuple(materials), most, first=parser == "first")
+
+
+@metric("build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 4.2")
+def executable(reading: BlueprintReading) -> float:
+    """Return 100 for an answer that can be built, else 0; the mean over all tasks is the output success rate."""
+    return 100.0 if reading.executable else 0.0
+
+
+@metric("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 4.2")
+def strict(reading: BlueprintReading) -> float:
+    """Return 100 for an answer that can be built without any repair, else 0."""
+    return 100.0 if reading.strict else 0.0
+
+
+_FENCES = ("```", "'''")
+_TAG = re.compile(r"[ \t]*[A-Za-z0-9_+-]*")
+_NAME = re.compile(r"[A-Za-z_]\w*+\s*+[=:]\s*+(?=\[)")
+_COMMENT = re.compile(r"(?:#|//)[^\n\r]*+\s*+")
+_OPENED = re.compile(r"\[\s*+(?:(?:#|//)[^\n\r]*+\s*+)*+\[\s*+(?:(?:#|//)[^\n\r]*+\s*+)*+\[")
+_DASHES = re.compile("[\u2010-\u2015\u2212]")
+_MAPPING = re.compile(r"\{[^{}]*\}")
+_MOST_MAPPINGS, _MOST_MAPPING_CHARACTERS = 8, 20_000
+
+
+def _refused(reason: str, warnings: Sequence[str] = (), shape: tuple[int, int, int] | None = None) -> BlueprintReading:
+    return BlueprintReading(False, False, reason, tuple(warnings), shape, None, None)
+
+
+def _read(text: str, materials: tuple[str, ...], most: tuple[int, int, int], *, first: bool) -> BlueprintReading:
+    lists: list[tuple[str, bool]] = []
+    complete = False
+    for part in _fenced(text):
+        complete = True
+        start = _start_of(part)
+        named = _NAME.match(part, start)
+        if named or part.startswith("[", start):
+            lists.append((part[named.end() if named else start :], named is not None))
+    if not lists:
+        fenced = any(fence in text for fence in _FENCES)
+        return _refused("not_a_list" if complete else "unclosed_fence" if fenced else "no_block")
+    # A list of materials may stand before or behind the matrix.
+    several = lists if first else lists[::-1]
+    matrix_text, has_name = next((one for one in several if _OPENED.match(one[0])), several[0])
+    tests = {
+        "assignment_prefix": has_name,
+        "multiple_blocks": len(lists) > 1,
+        "mapping_conflict": _conflicts(text, materials),
+    }
+    warnings = [name for name, true in tests.items() if true]
+    try:
+        matrix = read_matrix(matrix_text)
+    except UnreadableMatrix as error:
+        return _refused(error.reason, warnings)
+    if matrix.points:
+        warnings.append("float_id")
+    shape = matrix.shape
+    if any(side > limit for side, limit in zip(shape, most, strict=True)):
+        return _refused("oversized", warnings, shape)
+    if not matrix.even:
+        warnings.append("ragged")
+    cells, unknown = _of_materials(matrix, len(materials))
+    if unknown:
+        warnings.append("unknown_id")
+    blueprint = Blueprint(cells, materials)
+    blocks = blueprint.blocks
+    if not blocks:
+        return _refused("no_blocks", warnings, shape)
+    return BlueprintReading(True, not warnings, None, tuple(warnings), shape, blocks, blueprint)
+
+
+def _start_of(part: str) -> int:
+    """Where a fenced part begins, after the lines of comments at its head."""
+    start = 0
+    while comment := _COMMENT.match(part, start):
+        start = comment.end()
+    return start
+
+
+def _fenced(text: str) -> Iterator[str]:
+    """The fenced parts without their tags, trimmed."""
+    at = {fence: text.find(fence) for fence in _FENCES}
+    end = 0
+    while True:
+        for fence in _FENCES:
+            if 0 <= at[fence] < end:
+                at[fence] = text.find(fence, end)
+        places = [(place, fence) for fence, place in at.items() if place >= 0]
+        if not places:
+            return
+        place, fence = min(places)
+        start = place + len(fence)
+        close = text.find(fence, start)
+        if close < 0:
+            return
+        tag = _TAG.match(text, start, close)
+        yield text[tag.end() if tag else start : close].strip()
+        end = close + len(fence)
+
+
+def _of_materials(matrix: Matrix, count: int) -> tuple[Cells, bool]:
+    """The cells, air where a number is no material's; and whether there are such numbers beyond that of air."""
+    cells = matrix.filled(AIR)
+    unknown = (cells != AIR) & ((cells < 1) | (cells > count))
+    return np.where(unknown, np.int32(AIR), cells), bool(unknown.any())
+
+
+def _conflicts(text: str, materials: Sequence[str]) -> bool:
+    """Whether the answer states numbers of materials other than those given; what it leaves out is no conflict."""
+    given: dict[str, set[int]] = {name: {AIR} for name in AIR_NAMES}
+    for number, name in enumerate(materials, 1):
+        given.setdefault(base_name(name), set()).add(number)
+        given.setdefault(name, set()).add(number)
+    return any(
+        number not in given.get(name, given.get(base_name(name), set()))
+        for stated in _mappings(text, given)
+        for name, number in stated.items()
+    )
+
+
+def _mappings(text: str, given: Mapping[str, set[int]]) -> Iterator[dict[str, int]]:
+    """Mappings of names to numbers, or of numbers to names, among the answer's flat objects.
+
+    Only one that names a given material, or numbers its names 1, 2, 3, ..., is taken for a mapping: others count rooms.
+    """
+    for position, match in enumerate(_MAPPING.finditer(text)):
+        if position == _MOST_MAPPINGS:
+            return
+        if match.end() - match.start() > _MOST_MAPPING_CHARACTERS:
+            continue
+        try:
+            stated = json.loads(_DASHES.sub("-", match.group()).replace("'", '"'))
+        except (ValueError, RecursionError):
+            continue
+        pairs = [(key, value) for key, value in stated.items() if type(value) is int]
+        if len(pairs) != len(stated):
+            numbered = [(value, key) for key, value in stated.items() if re.fullmatch(r"-?\d{1,9}", key)]
+            pairs = [(name, int(number)) for name, number in numbered if isinstance(name, str)]
+        if not pairs or len(pairs) != len(stated):
+            continue
+        numbers = sorted(number for _, number in pairs if number != AIR)
+        if numbers == list(range(1, len(numbers) + 1)) or any(base_name(name) in given for name, _ in pairs):
+            yield {name.strip().lower().removeprefix("minecraft:"): number for name, number in pairs}
+
+
+def _read_released(text: str, materials: tuple[str, ...]) -> BlueprintReading:
+    heads = [at for fence in _FENCES if (at := text.find(f"{fence}json\n")) >= 0]
+    start = min(heads, default=0) + len("```json\n")
+    ends = [at for fence in _FENCES if (at := text.find(fence, start)) >= 0]
+    if not heads or not ends:
+        return _refused("no_block")
+    try:
+        matrix = read_matrix_released(text[start : min(ends)], {k: k for k in range(1, len(materials) + 1)})
+    except UnreadableMatrix as error:
+        return _refused(error.reason)
+    if math.prod(max(side, 1) for side in matrix.shape) > MOST_CELLS:
+        return _refused("oversized", shape=matrix.shape)
+    cells, _ = _of_materials(matrix, len(materials))
+    if not cells.size:
+        cells = np.full([max(side, 1) for side in cells.shape], AIR, np.int32)
+    blueprint = Blueprint(cells, materials)
+    return BlueprintReading(True, True, None, (), matrix.shape, int((cells != AIR).sum()), blueprint)

@@ -1,0 +1,115 @@
+"""Settings of the suite, and what of them parity=released stands for (MineAnyBuild)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from worldgauge.chat.endpoint import check_extra, model_and_url
+from worldgauge.chat.prompts import Prompts
+from worldgauge.core.errors import UsageError
+from worldgauge.engine.options import option, options_of
+from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, naming_setting, with_parity
+from worldgauge.suites.mineanybuild.critics import critics
+from worldgauge.suites.mineanybuild.format import LIMITS, Kind
+
+SUITE = "mineanybuild"
+ACCESS = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
+"""Settings on how the critic's language model and its prompts are reached; what it says does not depend on them."""
+MOST_SIDE = 256
+FailedPlans = Literal["zero", "left_out"]
+"""What a plan that cannot be built is worth: 0, as in the paper, or nothing that is averaged, as in its code."""
+
+RELEASED = {
+    "parser": "released",
+    "weights": "released",
+    "choices": "exact",
+    "failed_plans": "left_out",
+    "labels": "released",
+}
+"""What parity=released stands for: each is a known behaviour of the release."""
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """All settings of the suite. The two digests are computed from the others."""
+
+    task: Kind | None = option(None, "Run only this kind of task. By default all.")
+    most: str = option("x".join(map(str, LIMITS)), "Maximum height x depth x width of an answer, in blocks.")
+    critic: str = option(
+        "rules",
+        'What grades builds and marks answers in words: "rules" is free, "chat" asks the language model of `chat`.',
+    )
+    chat: str | None = option(None, "Language model of the critic: MODEL@URL.")
+    chat_recording: str | None = option(None, "Folder in which replies of the model are recorded.")
+    chat_replay: Literal["use", "only", "off"] = option(
+        "use", "Whether recorded replies are used: where there are any, exclusively, or not at all."
+    )
+    chat_budget: float | None = option(
+        None, "Maximum cost of the language model, by chat_prices.", above=0, rule="more than 0"
+    )
+    chat_prices: str | None = option(None, "Prices of a million input and output tokens: IN,OUT.")
+    chat_key_env: str | None = option(None, "Environment variable with the key of the endpoint.")
+    prompts: str | None = option(None, "Folder of prompts for critics that replace ours with the same file names.")
+    prompts_digest: str = ""
+    critic_digest: str = ""
+    critic_tokens: int = option(1024, "Maximum number of tokens in a reply of the critic's model.", low=1)
+    gradings: int = option(1, "How often each build is graded. The median counts.", low=1)
+    parser: Literal["ours", "first", "released"] = option(
+        "ours", "Which matrix of an answer counts: the last; the first; as in the released code."
+    )
+    weights: Literal["paper", "released"] = option("paper", "Weights of the dimensions of a grade.")
+    choices: Literal["read", "exact"] = option(
+        "read", 'How the chosen option is found in an answer. "exact": the answer must be that word.'
+    )
+    failed_plans: FailedPlans = option(
+        "zero", "Whether plans that cannot be built count as 0, as in the paper, or are left out, as in its code."
+    )
+    labels: Literal["right", "released"] = option(
+        "right", 'Labels of judged statements. The released ones misspell "True", so that no answer matches it.'
+    )
+    parity: Literal["released"] | None = option(
+        None, "Sets parser, weights, choices, failed_plans and labels as in the released code."
+    )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> BuildSettings:
+        """Settings made of plain values."""
+        settings = with_parity(options_of(cls, SUITE, given), given, RELEASED)
+        settings.limits  # noqa: B018 - raises where they are none
+        check_chat_budget(SUITE, settings.chat_budget, recording=settings.chat_recording, prices=settings.chat_prices)
+        settings.prices  # noqa: B018 - raises where they are none
+        with naming_setting(SUITE, "critic"):
+            talks = critics.entry(settings.critic).facts["chat"]
+        if talks and settings.chat is None:
+            raise UsageError(
+                f"the critic '{settings.critic}' asks a language model: say which with --set chat=MODEL@URL"
+            )
+        if talks:
+            check_extra(settings.chat_replay)
+        prompts = Prompts("worldgauge.suites.mineanybuild", settings.prompts)
+        if settings.chat is not None:
+            model_and_url(settings.chat)
+        # A critic that grades otherwise than before is another one: its scores are made again.
+        version = f"{settings.critic}@{critics.entry(settings.critic).facts['version']}"
+        return replace(settings, prompts_digest=prompts.digest if talks else "", critic_digest=version)
+
+    @property
+    def limits(self) -> tuple[int, int, int]:
+        """Largest height, depth and width of an answer, in blocks."""
+        match = re.fullmatch(r"(\d{1,3})x(\d{1,3})x(\d{1,3})", str(self.most))
+        sides = tuple(int(side) for side in match.groups()) if match else ()
+        if len(sides) != 3 or not all(1 <= side <= MOST_SIDE for side in sides):
+            raise UsageError(
+                f"{SUITE} setting 'most' must be height x depth x width, each 1 to {MOST_SIDE}, such as 50x80x80, "
+                f"got {self.most!r}"
+            )
+        height, depth, width = sides
+        return height, depth, width
+
+    @property
+    def prices(self) -> tuple[float | None, float | None]:
+        """Prices of a million tokens, in and out."""
+        return chat_prices(SUITE, self.chat_prices)

@@ -1,0 +1,173 @@
+"""A language model as the agent at the table: candidate plans, and the choice among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from worldgauge.chat.prompt_runner import seed_of, thinned
+from worldgauge.chat.prompts import Field, Part, sheet, titled
+from worldgauge.chat.reply import AnswerError, Reply
+from worldgauge.core.episode import Goal
+from worldgauge.core.errors import UsageError
+from worldgauge.suites.worldinworld.manipulation.prompts import ASKS, read_hand_plan, table_now
+from worldgauge.suites.worldinworld.policies.asking import (
+    CHOICE,
+    HAND_PLAN,
+    ask_index,
+    asker_of,
+    in_turn,
+    kind_of,
+    read_index,
+)
+from worldgauge.suites.worldinworld.policies.chat import ChatProposer
+from worldgauge.suites.worldinworld.policies.contract import (
+    ActionPlan,
+    Candidate,
+    Candidates,
+    Decision,
+    History,
+    PolicyKit,
+    Rng,
+    Rollout,
+    TableObservation,
+)
+from worldgauge.worlds.tabletop.pose_plans import Poses
+
+
+class TableProposer(ChatProposer):
+    """Plans of up to L poses, for manipulation."""
+
+    asks, form = ASKS, HAND_PLAN
+
+    def fields(self, observation: TableObservation, goal: Goal, history: History, squeeze: int) -> Mapping[str, Field]:
+        """The table, the hand and the past."""
+        return table_now(observation, goal, history, squeeze)
+
+    def read(self, reply: Reply) -> ActionPlan:
+        """The plan in a reply."""
+        return read_hand_plan(reply.value, self._length)
+
+    def propose(self, observation: Any, goal: Goal, history: History, n: int, rng: Rng) -> list[ActionPlan]:
+        """Ask for up to n plans with different poses: the same ones in other words are the same plan."""
+        different: dict[Poses, ActionPlan] = {}
+        for plan in super().propose(observation, goal, history, n, rng):
+            different.setdefault(plan.poses, plan)
+        return list(different.values())
+
+
+FRAMES_UP_TO = 13
+"""Most poses of a plan that is judged by the frames in which each pose is reached (released code)."""
+
+
+class ManipulationReviser:
+    """A language model that compares what was imagined with the instruction; see `chat_reviser`.
+
+    The option revision: "frames" shows the frames in which poses are reached; "described" has the model describe the
+    last frame of each plan first, and choose by these descriptions alone, as the release does with plans of a diffusion
+    policy.
+    """
+
+    def __init__(self, kit: PolicyKit) -> None:
+        self._length = kit.length
+        self._revision = kit.options.get("revision", "frames" if kit.length <= FRAMES_UP_TO else "described")
+        if self._revision not in ("frames", "described"):
+            raise UsageError(f"the option revision must be 'frames' or 'described', got {self._revision!r}")
+        self._kind = "select" if self._revision == "described" else kind_of(kit)
+        self._asks = int(kit.options.get("asks", ASKS))
+        self._asker = asker_of(kit)
+
+    def revise(
+        self, candidates: Candidates, observation: TableObservation, goal: Goal, history: History, rng: Rng
+    ) -> Decision:
+        """Choose a plan; see `Reviser.revise`.
+
+        The first candidate is taken if nothing was imagined, if there is only one and, flagged, if no reply can be
+        read.
+        """
+        if not goal.text:
+            raise UsageError("manipulation needs an instruction, and this episode has none")
+        seed = seed_of(rng)
+        notes: dict[str, Any] = {"kind": self._kind, "revision": self._revision}
+        plan, chosen = self._chosen(candidates, observation, goal, history, seed, notes)
+        notes["asks"] = self._asker.taken()
+        return Decision(plan, chosen, notes=notes)
+
+    def _chosen(
+        self,
+        candidates: Sequence[Candidate],
+        observation: TableObservation,
+        goal: Goal,
+        history: History,
+        seed: int,
+        notes: dict[str, Any],
+    ) -> tuple[ActionPlan, int | None]:
+        imagined = any(one.rollout is not None for one in candidates)
+        if not imagined or (self._kind == "select" and len(candidates) == 1):
+            return candidates[0].plan, 0
+
+        def fields(squeeze: int) -> dict[str, Field]:
+            strips = [[] if one.rollout is None else anchor_strip(one.rollout, squeeze) for one in candidates]
+            return {**table_now(observation, goal, history, squeeze), "candidates": in_turn(candidates, strips)}
+
+        try:
+            if self._revision == "described":
+                index = self._by_words(candidates, goal, seed, notes)
+            elif self._kind == "rewrite":
+                return self._asker.ask(
+                    "manipulation-rewrite",
+                    lambda squeeze: {**fields(squeeze), "length": str(self._length)},
+                    lambda reply: read_hand_plan(reply.value, self._length),
+                    seed=seed,
+                    asks=self._asks,
+                    schema=HAND_PLAN,
+                ).value, None
+            else:
+                count = len(candidates)
+                index = ask_index(self._asker, "manipulation-select", fields, count, seed=seed, asks=self._asks)
+        except AnswerError as error:
+            notes["fallback"] = str(error)
+            index = 0
+        return candidates[index].plan, index
+
+    def _by_words(self, candidates: Sequence[Candidate], goal: Goal, seed: int, notes: dict[str, Any]) -> int:
+        """Return the candidate chosen by the description of its last frame; the last one if none is good enough."""
+        words = [
+            "nothing was imagined" if one.rollout is None else self._described(one.rollout, goal, seed)
+            for one in candidates
+        ]
+        notes["descriptions"] = words
+        index = self._asker.ask(
+            "manipulation-pick",
+            lambda squeeze: {
+                "instruction": str(goal.text),
+                "descriptions": "\n".join(f"{number}. {said}" for number, said in enumerate(words, start=1)),
+                "count": str(len(candidates)),
+            },
+            lambda reply: -1 if reply.value["choice"] == -1 else read_index(reply.value["choice"], len(candidates)),
+            seed=seed,
+            asks=self._asks,
+            schema=CHOICE,
+        ).value
+        return index % len(candidates)
+
+    def _described(self, rollout: Rollout, goal: Goal, seed: int) -> str:
+        picture = rollout.seen(rollout.valid_len - 1)
+        return self._asker.ask(
+            "manipulation-describe",
+            lambda squeeze: {"instruction": str(goal.text), "picture": picture},
+            lambda reply: " ".join(reply.answer.split()),
+            seed=seed,
+            asks=self._asks,
+        ).value
+
+
+def anchor_strip(rollout: Rollout, squeeze: int) -> list[Part]:
+    """Draw the frames in which poses are reached, each with its title, in one image."""
+    reached = {frame: number for number, frame in enumerate(rollout.anchors, start=1)}
+    frames = thinned(sorted(reached), squeeze)
+    cells = [
+        titled(rollout.seen(frame), f"after pose {reached[frame]}" if rollout.aligned else f"picture {frame}")
+        for frame in frames
+    ]
+    return [sheet(cells)] if cells else []

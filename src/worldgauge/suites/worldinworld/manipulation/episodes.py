@@ -1,0 +1,220 @@
+"""Episodes of manipulation: how they are drawn, and their file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from worldgauge.core.episode import WorldFacts, short, whole_of
+from worldgauge.core.io import check_name
+from worldgauge.engine.collect import plain_facts
+from worldgauge.engine.collection import grouped, spread
+from worldgauge.engine.options import option
+from worldgauge.suites.worldinworld.format.contract import (
+    MOST_EPISODES,
+    VERSION,
+    EpisodeCheck,
+    EpisodeFacts,
+    EpisodeFormat,
+    EpisodeSampler,
+    Progress,
+    Share,
+    Worlds,
+    counted,
+    distinct,
+    put_json,
+)
+from worldgauge.suites.worldinworld.format.rows import MAX_WHOLE, EpisodeRow, id_of, text_of
+from worldgauge.worlds import open_world
+from worldgauge.worlds.tabletop import Tabletop, carried_out, check_engine
+from worldgauge.worlds.tabletop.contract import SEEDS, table_name, table_tasks
+
+
+@dataclass(frozen=True)
+class ManipulationEpisode:
+    """Do something at a table with an arm; the scene is a table with its things."""
+
+    id: str
+    scene: str
+    table_task: str
+    variation: int
+    instruction: str
+    wordings: tuple[str, ...] = ()
+    reference_poses: int = 0
+
+
+class ManipulationFormat(EpisodeFormat[ManipulationEpisode]):
+    """manipulation/trials.json."""
+
+    kind, key = "manipulation", "trials"
+    contents: ClassVar[Mapping[str, str]] = {"manipulation": "manipulation trials"}
+    folders = ("manipulation",)
+    published = 200
+    measures: ClassVar[Mapping[str, str]] = {"steps": "steps"}
+    tallied: ClassVar[Mapping[str, str]] = {"table_tasks": ""}
+    discordance = 0.18
+
+    def read(self, row: EpisodeRow) -> ManipulationEpisode:
+        """Read one trial."""
+        wordings = row.get("wordings") or []
+        if not isinstance(wordings, list) or len(wordings) > 100:
+            raise ValueError(f"field 'wordings' is {short(wordings)}; give a list of at most 100 texts")
+        return ManipulationEpisode(
+            id=id_of(row, "episode_id"),
+            scene=text_of(row, "scene_id"),
+            table_task=check_name(text_of(row, "table_task"), "field 'table_task'"),
+            variation=whole_of(row, "variation", 0, MAX_WHOLE),
+            instruction=text_of(row, "instruction"),
+            wordings=tuple(text_of({"wordings": one}, "wordings") for one in wordings),
+            reference_poses=whole_of(row, "reference_poses", 0, 100_000) if "reference_poses" in row else 0,
+        )
+
+    def check(self, episodes: Sequence[ManipulationEpisode], worlds: Worlds, *, decode: bool) -> EpisodeCheck:
+        """Table tasks, the expert's poses, and scenes that are another table."""
+        return EpisodeCheck(
+            findings=tuple(grouped("error", "of another table", _misnamed(episodes, worlds), "episode")),
+            means={"steps": spread(one.reference_poses for one in episodes if one.reference_poses)},
+            tallies={"table_tasks": counted(one.table_task for one in episodes)},
+        )
+
+    def check_in_world(self, episode: ManipulationEpisode, world: WorldFacts) -> Iterator[str]:
+        """A table that asks for something else."""
+        if not _is_of(episode, world):
+            return
+        table: Any = open_world(world)
+        if table.task.instruction != episode.instruction:
+            yield f"the table asks to {table.task.instruction}, the trial to {episode.instruction}"
+
+
+def write_manipulation(root: Path, episodes: Iterable[ManipulationEpisode]) -> Path:
+    """Write <root>/manipulation/trials.json."""
+    unique = distinct(episodes)
+    content = {"version": VERSION, "num_items": len(unique), "trials": [_row(episode) for episode in unique]}
+    return put_json(Path(root) / "manipulation" / "trials.json", content)
+
+
+def _row(episode: ManipulationEpisode) -> dict[str, Any]:
+    names = {"id": "episode_id", "scene": "scene_id"}
+    return {names.get(name, name): value for name, value in vars(episode).items()}
+
+
+def _misnamed(episodes: Sequence[ManipulationEpisode], worlds: Worlds) -> Iterator[tuple[str, str]]:
+    for episode in episodes:
+        facts = worlds[episode.scene]
+        if facts is not None and not _is_of(episode, facts):
+            yield episode.id, f"scene '{episode.scene}' is no table of {episode.table_task} {episode.variation}"
+
+
+def _is_of(episode: ManipulationEpisode, facts: WorldFacts) -> bool:
+    named = facts.params.get("task"), facts.params.get("variation")
+    return facts.name == "tabletop" and named == (episode.table_task, episode.variation)
+
+
+TABLE_TASKS = ("push_buttons", "slide_block", "insert_ring", "stack_cups")
+"""The published ones, in the paper's order; an even number of trials of each."""
+TRIES = 20
+"""Tables that are tried for one trial."""
+
+
+@dataclass(frozen=True)
+class ManipulationOptions:
+    """Options of a collection."""
+
+    manipulation: int = option(
+        ManipulationFormat.published,
+        "Trials of a robot arm at a table. Needs the extra 'manipulation'.",
+        low=0,
+        high=MOST_EPISODES,
+    )
+
+
+class ManipulationSampler(EpisodeSampler):
+    """Collects them, one part for each table task."""
+
+    kind, Options = "manipulation", ManipulationOptions
+
+    def check_installed(self) -> None:
+        """The physics must be installed."""
+        check_engine("leave it out with --manipulation 0")
+
+    def shares(self, settings: Mapping[str, Any]) -> Iterator[TableShare]:
+        """Those of all table tasks that have any trials."""
+        for place, task in enumerate(TABLE_TASKS):
+            count = len(range(place, settings[self.kind], len(TABLE_TASKS)))
+            if count:
+                table_tasks.entry(task)
+                yield TableShare(task, settings["split"], settings["seed"], count)
+
+    def publish(self, out: Path, found: Sequence[tuple[Share, EpisodeFacts]]) -> None:
+        """By task, variation and number; see `write_manipulation`."""
+        episodes = [
+            ManipulationEpisode(
+                id=f"{task}-{facts['number']:03d}",
+                table_task=task,
+                wordings=tuple(facts["wordings"]),
+                reference_poses=facts["poses"],
+                **{name: facts[name] for name in ("scene", "variation", "instruction")},
+            )
+            for share, facts in found
+            for task in share.counts
+        ]
+        write_manipulation(out, episodes)
+
+
+@dataclass(frozen=True)
+class TableShare:
+    """The trials that are to be found for one table task."""
+
+    task: str
+    split: str
+    seed: int
+    count: int
+
+    @property
+    def scene(self) -> str:
+        """The name of its part."""
+        return f"table-{self.task}"
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Trials of the table task."""
+        return {self.task: self.count}
+
+    def find(self, out: Path, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """The trials of the table task; those not found within the tries are missing."""
+        trials = []
+        worlds = {}
+        discards: Counter[str] = Counter()
+        variations = table_tasks.entry(self.task).facts["variations"]
+        for number in range(self.count):
+            variation = number % variations
+            for attempt in range(TRIES):
+                own = SEEDS[self.split]
+                drawn = np.random.SeedSequence([self.seed, number, attempt]).generate_state(1)[0]
+                seed = own.start + int(drawn) % len(own)
+                table = Tabletop(self.task, variation, seed)
+                done = carried_out(table)
+                if not done.solved:
+                    discards["the expert cannot do it"] += 1
+                    continue
+                name = table_name(self.task, variation, seed)
+                worlds[name] = plain_facts(table.facts)
+                wording = {"instruction": table.task.instruction, "wordings": list(table.task.wordings)}
+                poses = len(done.poses)
+                trials.append({"number": number, "scene": name, "variation": variation, **wording, "poses": poses})
+                break
+            progress(number + 1, self.count)
+        trials.sort(key=lambda one: (one["variation"], one["number"]))
+        short = f"only {len(trials)} of {self.count} found" if len(trials) < self.count else None
+        return {
+            "asked": {self.task: self.count},
+            "worlds": worlds,
+            "episodes": {"manipulation": trials},
+            "discards": dict(sorted(discards.items())),
+            "failure": short,
+        }

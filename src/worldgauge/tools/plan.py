@@ -1,0 +1,371 @@
+"""What an evaluation costs, and which tasks fit a budget.
+
+The cost of a suite is measured: a stand-in with the model's own spec answers a few tasks, and counts its requests.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.image import Frames
+from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.core.paired_tests import FEWEST_CLUSTERS, power_of
+from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite, spread_tasks
+from worldgauge.engine.run import RunRequest, execute
+from worldgauge.engine.sets import SetPart, named_sets
+from worldgauge.engine.store import read_journal
+from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.contract import Task
+from worldgauge.engine.suite.decoy import arms_for, arms_of
+from worldgauge.tools.check_model import ModelReport
+from worldgauge.tools.model_trial import ModelSpeed
+from worldgauge_serve import last_length
+
+SIZES = ((128, 72), (256, 144), (640, 360))
+"""Frame sizes at which the speed of a model without a size of its own is measured."""
+MOST_FRAMES = 100_000
+"""Frames that a model without a limit makes."""
+PILOT_TASKS = 3
+"""Tasks of each suite that the stand-in answers."""
+START_S = 4.0
+"""Seconds until the first request of a run."""
+PAGE_S = 15.0
+"""Seconds for the report of a suite."""
+LEAST_HORIZON_S = 1.0
+"""Seconds to imagine below which a suite says nothing about a model."""
+ROLLOUT_MB = 0.5
+"""Disk space of a rollout, before one is measured."""
+BASELINE_COST = 1.6
+"""Cost of a task for a baseline, in costs for a model that takes no time: some of them draw."""
+
+
+class Meter:
+    """A model with the spec of another one. It repeats the last frame, and counts its requests."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        inputs = frozenset(spec["inputs"])
+        self.spec = ModelSpec(**{**spec, "name": "meter", "settings": {}, "inputs": inputs})
+        self.frames: Counter[str] = Counter()
+        self.questions: Counter[str] = Counter()
+
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
+        """Repeat the last frame."""
+        width, height = request.frame_size
+        self.frames[f"{width}x{height}"] += request.horizon
+        self.questions[f"{width}x{height}"] += 1
+        yield np.repeat(request.context.clip[-1][None], request.horizon, axis=0)
+
+
+@dataclass(frozen=True)
+class TaskCost:
+    """What a task costs on average, for one model.
+
+    Attributes:
+        frames: Generated frames by frame size in pixels ("256x144").
+        questions: Requests by frame size.
+        scoring_s: Seconds for everything but the model: reading, storing and scoring.
+        asked: Share of the tasks that fit the model, from 0 to 1.
+        skipped: Why the others do not fit.
+    """
+
+    frames: Mapping[str, float] = field(default_factory=dict)
+    questions: Mapping[str, float] = field(default_factory=dict)
+    scoring_s: float = 0.0
+    asked: float = 1.0
+    skipped: str = ""
+
+    def seconds(self, speeds: Mapping[str, ModelSpeed]) -> float:
+        """Seconds of a task with a model of these speeds."""
+        total = self.scoring_s
+        for size, frames in self.frames.items():
+            speed = speed_at(speeds, size)
+            total += frames * speed.frame_s + self.questions[size] * speed.question_s
+        return total
+
+
+def speed_at(speeds: Mapping[str, ModelSpeed], size: str) -> ModelSpeed:
+    """Speed at a frame size, between the measured ones in proportion to the number of pixels."""
+    known = sorted((_pixels(one), speed) for one, speed in speeds.items())
+    at, pixels = _pixels(size), [count for count, _ in known]
+    frame_s, question_s = (float(np.interp(at, pixels, [speed[k] for _, speed in known])) for k in (0, 1))
+    return ModelSpeed(frame_s, question_s)
+
+
+def _pixels(size: str) -> int:
+    """Number of pixels of a size such as "256x144"."""
+    width, height = size.split("x")
+    return int(width) * int(height)
+
+
+@dataclass(frozen=True)
+class SuitePlan:
+    """The planned run of one suite, and its cost.
+
+    Attributes:
+        tasks: Number of tasks. 0 for a suite that is left out.
+        rollouts: Number of tasks and of arms of the decoy test, for one model.
+        frames: Frames that all models under test generate.
+        seconds: Wall-clock time.
+        gpu_s: GPU seconds of the models under test that declare GPUs.
+        effect: Difference that is found with 80 % power, in standard deviations over clusters. None below six clusters.
+        reason: Why it is left out.
+        settings: Settings of the suite that suit the models.
+    """
+
+    suite: str
+    tasks: int = 0
+    of: int = 0
+    clusters: int = 0
+    rollouts: int = 0
+    frames: int = 0
+    seconds: float = 0.0
+    gpu_s: float = 0.0
+    megabytes: float = 0.0
+    effect: float | None = None
+    reason: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SuiteCost:
+    """A suite with its tasks and what one of them costs for each model.
+
+    Attributes:
+        data: Folder of its data. None if it is not made yet.
+        costs: Cost of a task by model, for models that the suite fits.
+        baselines: Number of baselines that run beside the models.
+        megabytes: Disk space of a rollout.
+        asked_settings: Settings of the suite that differ from its defaults.
+    """
+
+    suite: Suite
+    data: Path | None
+    tasks: Sequence[Task]
+    costs: Mapping[str, TaskCost]
+    reports: Mapping[str, ModelReport]
+    baselines: float
+    megabytes: float
+    asked_settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Why no model fits it. Empty if one does."""
+        found = [cost.skipped for cost in self.costs.values() if not cost.asked]
+        return found[0] if found and len(found) == len(self.costs) else ""
+
+    def plan(self, tasks: int, workers: int) -> SuitePlan:
+        """The plan for a number of tasks."""
+        chosen = spread_tasks(self.suite, self.tasks, tasks)
+        clusters = clusters_of(self.suite, chosen)
+        power = power_of(clusters, 1)
+        tested = self.suite.claims_memory and self.data is not None
+        arms = arms_of(self.suite, chosen, self.tasks) if tested else []
+        rollouts = gpu_s = seconds = frames = 0.0
+        for label, cost in self.costs.items():
+            report = self.reports[label]
+            asked = cost.asked * (len(chosen) + len(arms_for(self.suite, report.identity, arms)))
+            rollouts = max(rollouts, asked)
+            frames += asked * sum(cost.frames.values())
+            seconds += asked * cost.seconds(report.speeds)
+            gpu_s += report.gpus * asked * (cost.seconds(report.speeds) - cost.scoring_s)
+        scoring_s = max((cost.scoring_s for cost in self.costs.values()), default=0.0)
+        seconds += self.baselines * len(chosen) * scoring_s * BASELINE_COST
+        return SuitePlan(
+            self.suite.name,
+            len(chosen),
+            len(self.tasks),
+            len(set(clusters)),
+            round(rollouts),
+            round(frames),
+            START_S + seconds / workers + PAGE_S,
+            gpu_s,
+            self.megabytes * (rollouts * len(self.costs) + self.baselines * len(chosen)),
+            power.effect,
+            settings=self.asked_settings,
+        )
+
+    @property
+    def fewest(self) -> int:
+        """Number of tasks below which no test can be made."""
+        for tasks in range(FEWEST_CLUSTERS, len(self.tasks) + 1):
+            if len(set(clusters_of(self.suite, spread_tasks(self.suite, self.tasks, tasks)))) >= FEWEST_CLUSTERS:
+                return tasks
+        return len(self.tasks)
+
+
+def measure_suite(
+    name: str,
+    data: Path,
+    reports: Mapping[str, ModelReport],
+    *,
+    baselines: float,
+    settings: Mapping[str, Any],
+    task_s: float = 0.0,
+) -> SuiteCost:
+    """Measure what a task of a suite costs.
+
+    Args:
+        name: Name of the suite.
+        data: Folder of its data set.
+        reports: What is known of each model, by label.
+        baselines: Number of baselines that run beside the models and have no stored results.
+        settings: Settings of the suite.
+        task_s: CPU seconds per task at least, beside the model's own: the camera path of a still picture is found
+            sooner than that of a good model.
+
+    Returns:
+        The cost of a task for each model.
+    """
+    suite = open_suite(name, settings)
+    tasks = [task for task in list_tasks(suite, data) if task.skip is None]
+    costs: dict[str, TaskCost] = {}
+    megabytes = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for label, report in reports.items():
+            meter = Meter(report.spec)
+            out = Path(folder, label)
+            began = _cpu_s()  # a busy machine must not change the plan
+            request = RunRequest(name, models=(meter,), data=data, out=out, settings=settings, limit=PILOT_TASKS)
+            result = execute(request, lambda step: None)
+            spent = _cpu_s() - began
+            run = result.folders[0]
+            ended = read_journal(run.journal_path).values()
+            lines = [line for line in ended if line["status"] == "done"]
+            why = next((str(line["error"]) for line in ended if line["error"]), "no task of the data fits the model")
+            if not lines:
+                costs[label] = TaskCost(asked=0.0, skipped=why)
+                continue
+            costs[label] = TaskCost(
+                {size: frames / len(lines) for size, frames in meter.frames.items()},
+                {size: asked / len(lines) for size, asked in meter.questions.items()},
+                max(task_s, spent / len(lines)),
+                len(lines) / len(ended),
+                "" if len(lines) == len(ended) else why,
+            )
+            size = sum(path.stat().st_size for path in run.directory.rglob("*") if path.is_file())
+            megabytes = max(megabytes, size / 1e6 / len(lines))
+    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings)
+
+
+def set_costs(report: ModelReport) -> list[tuple[str, str, int, float]]:
+    """What each benchmark set costs a model: set, suite, generated frames, and seconds with one worker."""
+    found = []
+    for named in named_sets().values():
+        for part in named.parts:
+            if part.frames and part.suite not in report.unfit:
+                plan = declared_suite(part, {report.model: report}, baselines=0).plan(part.tasks_count, 1)
+                found.append((named.name, part.suite, plan.frames, plan.seconds))
+    return found
+
+
+def any_model() -> ModelReport:
+    """A model without limits that takes no time."""
+    speeds = {"1x1": ModelSpeed(0.0, 0.0)}
+    return ModelReport("any", (), 0.0, ModelSpec("any").told, {"source": "any", "inputs": []}, speeds)
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process, and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def declared_suite(part: SetPart, reports: Mapping[str, ModelReport], *, baselines: float) -> SuiteCost:
+    """What a task of a benchmark set costs by the set's own facts, before its data are made.
+
+    Args:
+        part: The part of the set.
+        reports: What is known of each model, by label.
+        baselines: Number of baselines that run beside the models and have no stored results.
+
+    Returns:
+        The cost of a task for each model, without what only the data can tell: which tasks do not fit.
+    """
+    width, height = part.options.get("size", (256, 144))
+    frames = part.frames / max(part.tasks_count, 1)
+    cost = TaskCost({f"{width}x{height}": frames}, {f"{width}x{height}": 1.0}, part.task_s)
+    clusters = [str(number % max(part.clusters, 1)) for number in range(part.tasks_count)]
+    tasks = [Task(part.suite, str(number), {}, "", cluster=cluster) for number, cluster in enumerate(clusters)]
+    costs = dict.fromkeys(reports, cost)
+    return SuiteCost(open_suite(part.suite, {}), None, tasks, costs, reports, baselines, ROLLOUT_MB)
+
+
+def fitting_horizon(cost: SuiteCost) -> float | None:
+    """Seconds to imagine that every model can make, for a suite with a longer horizon; None if nothing needs a change.
+
+    Args:
+        cost: The suite with its own horizon.
+    """
+    limited = [report.spec for label, report in cost.reports.items() if cost.costs[label].asked < 1]
+    lengths = [spec for spec in limited if spec.get("lengths") is not None]
+    if "horizon_s" not in cost.suite.settings or not lengths or not cost.tasks:
+        return None
+    rate = max(cost.suite.rates(cost.tasks[0]))
+    longest = min(((last_length(spec["lengths"], MOST_FRAMES) or 1) - 1) / (spec["fps"] or rate) for spec in lengths)
+    if longest < LEAST_HORIZON_S:
+        return None
+    for seconds in (math.floor(longest * 4) / 4, *range(int(longest), 0, -1)):
+        with suppress(UsageError):  # some suites take certain horizons only
+            open_suite(cost.suite.name, {**cost.asked_settings, "horizon_s": seconds})
+            return float(seconds)
+    return None
+
+
+def choose_tasks(costs: Sequence[SuiteCost], budget_s: float | None, workers: int = 1) -> list[SuitePlan]:
+    """Choose the tasks of each suite so that the largest detectable difference is as small as the budget allows.
+
+    Args:
+        costs: The suites.
+        budget_s: Wall-clock seconds for all suites together. None for all tasks.
+        workers: Number of worker processes.
+
+    Returns:
+        A plan per suite, in the given order. A suite that does not fit has no tasks, and a reason.
+    """
+    plans = {cost.suite.name: SuitePlan(cost.suite.name, of=len(cost.tasks), reason=cost.reason) for cost in costs}
+    able = [cost for cost in costs if not cost.reason]
+    if budget_s is None:
+        plans |= {cost.suite.name: cost.plan(len(cost.tasks), workers) for cost in able}
+        return list(plans.values())
+    needs: list[float] = []
+    while able:
+        least = {cost.suite.name: cost.plan(cost.fewest, workers) for cost in able}
+        if sum(plan.seconds for plan in least.values()) <= budget_s:
+            break
+        costly = max(able, key=lambda cost: least[cost.suite.name].seconds)
+        able.remove(costly)
+        needs.append(least[costly.suite.name].seconds)
+        minutes = math.ceil(needs[-1] / 60)
+        plans[costly.suite.name] = replace(
+            plans[costly.suite.name], reason=f"{FEWEST_CLUSTERS} clusters need about {minutes} min of the budget"
+        )
+    if needs and not able:
+        minutes = math.ceil(min(needs) / 60)
+        raise UsageError(
+            f"the budget of {budget_s / 60:.0f} min is too small for any suite; the cheapest needs about {minutes} min"
+        )
+    # The suite with the largest detectable difference gets more tasks, as long as the budget allows.
+    tasks = {cost.suite.name: cost.fewest for cost in able}
+    chosen = {cost.suite.name: cost.plan(tasks[cost.suite.name], workers) for cost in able}
+    growing = {cost.suite.name: cost for cost in able}
+    while growing:
+        name = max(growing, key=lambda name: chosen[name].effect or math.inf)
+        cost = growing[name]
+        step = max(1, tasks[name] // 8)
+        more = cost.plan(min(len(cost.tasks), tasks[name] + step), workers)
+        others = sum(plan.seconds for suite, plan in chosen.items() if suite != name)
+        if more.tasks == tasks[name] or others + more.seconds > budget_s:
+            del growing[name]
+            continue
+        tasks[name], chosen[name] = more.tasks, more
+    return list((plans | chosen).values())

@@ -1,0 +1,141 @@
+"""What an evaluation costs, and which tasks fit a budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from worldgauge.core.errors import UsageError
+from worldgauge.core.model import ModelSpec
+from worldgauge.engine.open_suite import open_suite
+from worldgauge.engine.sets import SetPart
+from worldgauge.engine.suite.contract import Task
+from worldgauge.tools.check_model import ModelReport
+from worldgauge.tools.model_trial import ModelSpeed
+from worldgauge.tools.plan import (
+    PAGE_S,
+    ROLLOUT_MB,
+    START_S,
+    SuiteCost,
+    TaskCost,
+    choose_tasks,
+    declared_suite,
+    fitting_horizon,
+    measure_suite,
+    speed_at,
+)
+
+SPEEDS = {"100x100": ModelSpeed(0.1, 1.0), "200x100": ModelSpeed(0.3, 3.0)}
+
+
+def report(speeds: dict[str, ModelSpeed] = SPEEDS, **spec: object) -> ModelReport:
+    return ModelReport("m", (), 0.0, ModelSpec("m", **spec).told, {"source": "./m.py:M", "inputs": []}, speeds)  # type: ignore[arg-type]
+
+
+def cost(suite: str, frames: float, *, tasks: int = 24, clusters: int = 12, baselines: float = 0.0) -> SuiteCost:
+    """A suite whose tasks have so many frames, for one model."""
+    listed = [Task(suite, f"t{n}", {}, "", cluster=str(n % clusters)) for n in range(tasks)]
+    costs = {"m": TaskCost({"100x100": frames}, {"100x100": 1.0}, 0.5)}
+    return SuiteCost(open_suite(suite, {}), None, listed, costs, {"m": report()}, baselines, ROLLOUT_MB)
+
+
+def test_a_task_costs_its_frames_its_questions_and_its_scoring() -> None:
+    spent = TaskCost({"100x100": 50.0}, {"100x100": 2.0}, 4.0)
+    assert spent.seconds(SPEEDS) == pytest.approx(50 * 0.1 + 2 * 1.0 + 4.0)
+
+
+@pytest.mark.parametrize(("size", "frame_s"), [("150x100", 0.2), ("100x150", 0.2), ("10x10", 0.1), ("999x999", 0.3)])
+def test_a_speed_between_two_sizes_is_in_proportion_to_the_pixels(size: str, frame_s: float) -> None:
+    assert speed_at(SPEEDS, size).frame_s == pytest.approx(frame_s)
+
+
+def test_without_a_budget_all_tasks_are_chosen() -> None:
+    (plan,) = choose_tasks([cost("targetbench", 10)], None)
+    assert (plan.tasks, plan.of, plan.clusters, plan.frames) == (24, 24, 12, 240)
+    assert plan.seconds == pytest.approx(START_S + PAGE_S + 24 * (10 * 0.1 + 1.0 + 0.5))
+    assert plan.gpu_s == 0
+
+
+def test_gpu_hours_are_those_of_models_that_declare_gpus() -> None:
+    plain = cost("targetbench", 10)
+    (plan,) = choose_tasks([replace(plain, reports={"m": replace(report(), gpus=2.0)})], None)
+    assert plan.gpu_s == pytest.approx(2 * 24 * (10 * 0.1 + 1.0))
+
+
+def test_workers_share_the_tasks() -> None:
+    one, two = (choose_tasks([cost("targetbench", 10)], None, workers)[0].seconds for workers in (1, 2))
+    assert one - START_S - PAGE_S == pytest.approx(2 * (two - START_S - PAGE_S))
+
+
+def test_a_budget_keeps_its_promise_and_balances_what_can_be_detected() -> None:
+    costs = [cost("targetbench", 10), cost("worldinworld", 100)]
+    plans = choose_tasks(costs, 300)
+    assert sum(plan.seconds for plan in plans) <= 300
+    assert all(plan.clusters >= 6 for plan in plans)
+    effects = [plan.effect for plan in plans]
+    assert max(effects) < 1.6 * min(effects)  # type: ignore[type-var, operator]
+    assert all(plan.tasks < plan.of for plan in plans if plan.suite == "worldinworld")
+
+
+def test_a_larger_budget_never_detects_less() -> None:
+    costs = [cost("targetbench", 10), cost("worldinworld", 100)]
+    worst = [max(plan.effect for plan in choose_tasks(costs, budget)) for budget in (250, 400, 800)]  # type: ignore[type-var]
+    assert worst == sorted(worst, reverse=True)
+
+
+def test_a_suite_that_does_not_fit_is_left_out_with_the_budget_that_it_needs() -> None:
+    cheap, costly = choose_tasks([cost("targetbench", 10), cost("worldinworld", 1000)], 120)
+    assert cheap.tasks >= 6
+    assert (costly.tasks, costly.reason) == (0, "6 clusters need about 11 min of the budget")
+
+
+def test_a_budget_that_fits_no_suite_is_an_error_that_says_how_much_is_needed() -> None:
+    with pytest.raises(UsageError, match="the cheapest needs about 5 min"):
+        choose_tasks([cost("worldinworld", 1000), cost("targetbench", 400)], 60)
+
+
+def test_a_budget_is_not_blamed_if_no_suite_fits() -> None:
+    unfit = replace(cost("targetbench", 10), costs={"m": TaskCost(asked=0.0, skipped="it makes 9 frames")})
+    (plan,) = choose_tasks([unfit], 600)
+    assert (plan.tasks, plan.reason) == (0, "it makes 9 frames")
+
+
+def test_stored_scores_of_baselines_cost_nothing() -> None:
+    without, with_baselines = (
+        choose_tasks([cost("targetbench", 10, baselines=count)], None)[0] for count in (0.0, 4.0)
+    )
+    assert with_baselines.seconds > without.seconds + 24 * 4 * 0.5
+
+
+def test_a_set_that_is_not_made_is_planned_from_its_own_facts() -> None:
+    part = SetPart("targetbench", {"size": (100, 100)}, tasks_count=24, clusters=12, frames=240, task_s=0.5)
+    declared = declared_suite(part, {"m": report()}, baselines=0)
+    assert choose_tasks([declared], None) == choose_tasks([cost("targetbench", 10)], None)
+
+
+def test_what_a_task_costs_is_measured_with_the_spec_of_the_model(walks: Path) -> None:
+    reports = {
+        "any": report(),
+        "chunks": report(lengths="80n+1", frame_size=(64, 36)),
+        "short": report(lengths=[46]),
+    }
+    found = measure_suite("loopnav", walks, reports, baselines=0, settings={})
+    any_, chunks, short = found.costs["any"], found.costs["chunks"], found.costs["short"]
+    ((size, frames),) = any_.frames.items()
+    assert (size, any_.asked, any_.scoring_s > 0) == ("160x90", 1.0, True)
+    assert 60 < frames < 120
+    assert chunks.frames == {"64x36": 120.0}  # it makes whole chunks: one of two loops needs two
+    assert (short.asked, short.frames) == (0.0, {})
+    assert "makes 46 frames" in short.skipped
+    assert fitting_horizon(found) == pytest.approx(2.25)  # 45 frames at 20 frames per second
+    assert found.reason == ""
+
+
+def test_a_suite_that_fits_no_model_says_why(walks: Path) -> None:
+    found = measure_suite("loopnav", walks, {"short": report(lengths=[9])}, baselines=0, settings={})
+    assert fitting_horizon(found) is None  # less than a second says nothing
+    (plan,) = choose_tasks([found], None)
+    assert plan.tasks == 0
+    assert "makes 9 frames" in plan.reason
