@@ -135,6 +135,8 @@ def _is_made(part: SetPart, root: Path) -> bool:
     return made == total
 
 
+MOVING, MOVING_TASKS = "late", 16
+"""Baseline whose video moves as the ground truth does, and the number of its tasks that say what scoring costs."""
 LOGS = "logs"
 """Folder of the output of workers in a data set: no part of its content."""
 
@@ -358,7 +360,7 @@ def _parts(named: NamedSet, only: Sequence[str]) -> list[Any]:
 
 def freeze(definition: Path, root: Path) -> NamedSet:
     """Write the digests of all suites that are in a folder into a definition, a file a suite."""
-    from worldgauge.tools.plan import any_model, measure_suite  # `run` needs this module, and not that one
+    from worldgauge.tools.plan import any_model, measure_suite, run_pilot  # `run` needs this module, and not that one
 
     content = read_json_object(definition / DEFINITION)
     found = 0
@@ -376,7 +378,9 @@ def freeze(definition: Path, root: Path) -> NamedSet:
             if opened.answerer_kind == "model":
                 cost = measure_suite(suite, folder, {"any": any_model()}, baselines=0, settings={}).costs["any"]
                 part["frames"] = round(len(tasks) * sum(cost.frames.values()))
-                part["task_s"] = round(cost.scoring_s, 2)
+                moving = run_pilot(suite, MOVING, folder, {}, MOVING_TASKS)
+                part["pilot_s"] = round(cost.scoring_s, 2)
+                part["task_s"] = round(moving.task_s, 2) if moving.done else part["pilot_s"]
             part["megabytes"] = round(sum((folder / name).stat().st_size for name in files) / 1e6, 1)
             digests = {"files": files, "tasks": {task.id: digits_of(task.fingerprint) for task in tasks}}
             write_file(definition / f"{suite}.json", dumps(digests, indent=1) + "\n")
@@ -390,12 +394,15 @@ def freeze(definition: Path, root: Path) -> NamedSet:
 
 def ship_baselines(definition: Path, runs: Path) -> NamedSet:
     """Write the scores of the baselines in run folders into a definition, a file a suite."""
+    from worldgauge.tools.paper_table import paired_spread  # `run` needs this module, and not that one
+
     content = read_json_object(definition / DEFINITION)
     for suite, part in content["suites"].items():
         if (runs / suite).is_dir():
             ran = [run for run in find_runs([runs / suite]) if run.facts()["model"]["kind"] == "baseline"]
             part["baselines"] = sorted(run.facts()["model"]["name"] for run in ran)
             part["baselines_sha256"] = pack_scores(ran, definition / f"{suite}.scores.xz")
+            part["spread"] = paired_spread([run.directory for run in ran])
     write_file(definition / DEFINITION, dumps(content, indent=1) + "\n")
     return read_set(definition)
 

@@ -423,11 +423,11 @@ def _measured(name: str, data: Path, reports: Mapping[str, ModelReport], request
     given: dict[str, Any] = {}
     if request.published:
         given = {setting: value for setting, (value, _) in kind.paper_settings.items()}
-    task_s = 0.0 if Path(request.data).exists() else open_set(request.data).part(name).task_s
+    part = None if Path(request.data).exists() else open_set(request.data).part(name)
 
     def measured(settings: Mapping[str, Any]) -> SuiteCost:
         left = _left(name, data, settings, request)
-        return measure_suite(name, data, reports, baselines=left, settings=settings, task_s=task_s)
+        return measure_suite(name, data, reports, baselines=left, settings=settings, part=part)
 
     found = measured(given)
     if (horizon_s := fitting_horizon(found)) is None:
@@ -573,6 +573,8 @@ def plan_rows(plan: EvaluationPlan) -> list[tuple[str, ...]]:
             rows.append((one.suite, "0", *("–",) * 5, one.reason))
             continue
         effect = "–" if one.effect is None else f"{one.effect:.2f} SD"
+        if one.difference is not None:
+            effect = f"{one.difference:.2g} ({effect})"
         cells = (f"{one.tasks} of {one.of}", str(one.clusters), f"{one.frames:,}", duration(one.seconds))
         rows.append((one.suite, *cells, f"{one.megabytes:.0f} MB", effect, ""))
     return rows

@@ -13,6 +13,7 @@ import csv
 import io
 import math
 import re
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -21,6 +22,7 @@ from textwrap import wrap
 from types import MappingProxyType
 
 from worldgauge.core.errors import UsageError
+from worldgauge.core.intervals import student_quantile
 from worldgauge.core.io import dumps
 from worldgauge.engine.result import RunResult, TaskCounts
 from worldgauge.engine.sets import SET_COLUMNS, data_notes, set_cells
@@ -264,6 +266,25 @@ def pairs_csv(results: Iterable[RunResult], labels: Mapping[str, str] = MappingP
             line = (*told, *reach, pair.clear, pair.n, pair.clusters, *column.sets)
             writer.writerow(map(plain_cell, line))
     return text.getvalue()
+
+
+def paired_spread(folders: Sequence[Path]) -> float | None:
+    """Standard deviation over clusters of a paired difference of two runs, by the suite's headline.
+
+    Args:
+        folders: Run folders of one suite, data and settings.
+
+    Returns:
+        The median over pairs that differ at all, in the headline's unit. None without one.
+    """
+    evidence, suite = load_evidence(folders)
+    compared = judge(evidence, suite).compared
+    spreads = [
+        (pair.high - pair.low) / 2 / student_quantile(0.975, pair.clusters - 1) * math.sqrt(pair.clusters)
+        for pair in (compared.pairs if compared else ())
+        if pair.low is not None and pair.high is not None and pair.high > pair.low and pair.clusters > 1
+    ]
+    return float(f"{statistics.median(spreads):.3g}") if spreads else None
 
 
 PAIR_COLUMNS = (

@@ -22,7 +22,7 @@ from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.paired_tests import FEWEST_CLUSTERS, power_of
 from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite, spread_tasks
-from worldgauge.engine.run import RunRequest, execute
+from worldgauge.engine.run import ModelLike, RunRequest, execute
 from worldgauge.engine.sets import SetPart, named_sets
 from worldgauge.engine.store import read_journal
 from worldgauge.engine.suite.base import Suite
@@ -119,6 +119,7 @@ class SuitePlan:
         seconds: Wall-clock time.
         gpu_s: GPU seconds of the models under test that declare GPUs.
         effect: Difference that is found with 80 % power, in standard deviations over clusters. None below six clusters.
+        difference: The same in the headline's unit. None if the data set does not say how much clusters differ.
         reason: Why it is left out.
         settings: Settings of the suite that suit the models.
     """
@@ -133,6 +134,7 @@ class SuitePlan:
     gpu_s: float = 0.0
     megabytes: float = 0.0
     effect: float | None = None
+    difference: float | None = None
     reason: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -147,6 +149,7 @@ class SuiteCost:
         baselines: Number of baselines that run beside the models.
         megabytes: Disk space of a rollout.
         asked_settings: Settings of the suite that differ from its defaults.
+        spread: Standard deviation over clusters of a paired difference, in the headline's unit.
     """
 
     suite: Suite
@@ -157,6 +160,7 @@ class SuiteCost:
     baselines: float
     megabytes: float
     asked_settings: Mapping[str, Any] = field(default_factory=dict)
+    spread: float | None = None
 
     @property
     def reason(self) -> str:
@@ -192,6 +196,7 @@ class SuiteCost:
             gpu_s,
             self.megabytes * (rollouts * len(self.costs) + self.baselines * len(chosen)),
             power.effect,
+            None if power.effect is None or self.spread is None else power.effect * self.spread,
             settings=self.asked_settings,
         )
 
@@ -211,7 +216,7 @@ def measure_suite(
     *,
     baselines: float,
     settings: Mapping[str, Any],
-    task_s: float = 0.0,
+    part: SetPart | None = None,
 ) -> SuiteCost:
     """Measure what a task of a suite costs.
 
@@ -221,8 +226,7 @@ def measure_suite(
         reports: What is known of each model, by label.
         baselines: Number of baselines that run beside the models and have no stored results.
         settings: Settings of the suite.
-        task_s: CPU seconds per task at least, beside the model's own: the camera path of a still picture is found
-            sooner than that of a good model.
+        part: The benchmark set that the data are of. It says how much more a task costs with a video that moves.
 
     Returns:
         The cost of a task for each model.
@@ -231,31 +235,55 @@ def measure_suite(
     tasks = [task for task in list_tasks(suite, data) if task.skip is None]
     costs: dict[str, TaskCost] = {}
     megabytes = 0.0
+    for label, report in reports.items():
+        meter = Meter(report.spec)
+        pilot = run_pilot(name, meter, data, settings, PILOT_TASKS)
+        if not pilot.done:
+            costs[label] = TaskCost(asked=0.0, skipped=pilot.skipped or "no task of the data fits the model")
+            continue
+        costs[label] = TaskCost(
+            {size: frames / pilot.done for size, frames in meter.frames.items()},
+            {size: asked / pilot.done for size, asked in meter.questions.items()},
+            pilot.task_s * (part.task_s / part.pilot_s if part and part.pilot_s else 1.0),
+            pilot.done / pilot.tasks,
+            pilot.skipped,
+        )
+        megabytes = max(megabytes, pilot.megabytes)
+    spread = part.spread if part else None
+    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread)
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a short run took.
+
+    Attributes:
+        tasks: Number of tasks.
+        done: Number of scored tasks.
+        task_s: CPU seconds per scored task: a busy machine must not change the plan.
+        megabytes: Disk space per scored task.
+        skipped: Why a task was not scored. Empty if all were.
+    """
+
+    tasks: int
+    done: int
+    task_s: float
+    megabytes: float
+    skipped: str
+
+
+def run_pilot(name: str, model: ModelLike, data: Path, settings: Mapping[str, Any], tasks: int) -> Pilot:
+    """Run a few tasks of a suite, spread over its clusters."""
     with tempfile.TemporaryDirectory() as folder:
-        for label, report in reports.items():
-            meter = Meter(report.spec)
-            out = Path(folder, label)
-            began = _cpu_s()  # a busy machine must not change the plan
-            request = RunRequest(name, models=(meter,), data=data, out=out, settings=settings, limit=PILOT_TASKS)
-            result = execute(request, lambda step: None)
-            spent = _cpu_s() - began
-            run = result.folders[0]
-            ended = read_journal(run.journal_path).values()
-            lines = [line for line in ended if line["status"] == "done"]
-            why = next((str(line["error"]) for line in ended if line["error"]), "no task of the data fits the model")
-            if not lines:
-                costs[label] = TaskCost(asked=0.0, skipped=why)
-                continue
-            costs[label] = TaskCost(
-                {size: frames / len(lines) for size, frames in meter.frames.items()},
-                {size: asked / len(lines) for size, asked in meter.questions.items()},
-                max(task_s, spent / len(lines)),
-                len(lines) / len(ended),
-                "" if len(lines) == len(ended) else why,
-            )
-            size = sum(path.stat().st_size for path in run.directory.rglob("*") if path.is_file())
-            megabytes = max(megabytes, size / 1e6 / len(lines))
-    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings)
+        began = _cpu_s()
+        request = RunRequest(name, models=(model,), data=data, out=Path(folder), settings=settings, limit=tasks)
+        run = execute(request, lambda step: None).folders[0]
+        spent = _cpu_s() - began
+        ended = list(read_journal(run.journal_path).values())
+        done = sum(line["status"] == "done" for line in ended)
+        size = sum(path.stat().st_size for path in run.directory.rglob("*") if path.is_file())
+        skipped = next((str(line["error"]) for line in ended if line["error"]), "")
+        return Pilot(len(ended), done, spent / max(1, done), size / 1e6 / max(1, done), skipped)
 
 
 def set_costs(report: ModelReport) -> list[tuple[str, str, int, float]]:
@@ -297,7 +325,8 @@ def declared_suite(part: SetPart, reports: Mapping[str, ModelReport], *, baselin
     clusters = [str(number % max(part.clusters, 1)) for number in range(part.tasks_count)]
     tasks = [Task(part.suite, str(number), {}, "", cluster=cluster) for number, cluster in enumerate(clusters)]
     costs = dict.fromkeys(reports, cost)
-    return SuiteCost(open_suite(part.suite, {}), None, tasks, costs, reports, baselines, ROLLOUT_MB)
+    suite = open_suite(part.suite, {})
+    return SuiteCost(suite, None, tasks, costs, reports, baselines, ROLLOUT_MB, spread=part.spread)
 
 
 def fitting_horizon(cost: SuiteCost) -> float | None:

@@ -41,7 +41,10 @@ class SetPart:
         clusters: Number of clusters.
         frames: Frames that one model generates for all tasks with the suite's default settings.
         megabytes: Size on disk.
-        task_s: CPU seconds per task of one model with the suite's default settings, beside the model's own.
+        task_s: CPU seconds per task of a model whose video moves, with the suite's default settings, beside the model's
+            own.
+        pilot_s: The same for the short run with a still picture that a plan begins with.
+        spread: Standard deviation over clusters of the paired difference of two baselines, in the headline's unit.
         baselines: Baselines whose scores ship with worldgauge.
         baselines_sha256: SHA-256 of the file of these scores.
         baselines_file: That file. None if none ships.
@@ -57,6 +60,8 @@ class SetPart:
     frames: int = 0
     megabytes: float = 0.0
     task_s: float = 0.0
+    pilot_s: float = 0.0
+    spread: float | None = None
     baselines: Sequence[str] = ()
     baselines_sha256: str = ""
     baselines_file: Path | None = None
