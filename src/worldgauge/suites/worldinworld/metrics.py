@@ -27,7 +27,14 @@ _exponent = _SIGNIFICANCE ** (1 / (PATCH_PX**2 - 1))
 _LEAST_COHERENCE = math.sqrt((1 - _exponent) / (1 + _exponent))
 
 
-@metric("controllability_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source="World-in-World, 11.2")
+@metric(
+    "controllability_ssim",
+    unit="1",
+    better="higher",
+    bounds=(-1.0, 1.0),
+    version=1,
+    source="worldgauge; the paper has 1 - LPIPS, figure 5b",
+)
 def controllability_ssim(imagined: Frames, replayed: Frames) -> float:
     """Mean SSIM of imagined plan frames and those of the simulator that replays the plan; 1 for equal ones.
 
@@ -42,7 +49,12 @@ def controllability_ssim(imagined: Frames, replayed: Frames) -> float:
 
 
 @metric(
-    "controllability_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=1, source="World-in-World, 11.2"
+    "controllability_psnr",
+    unit="dB",
+    better="higher",
+    bounds=(0.0, math.inf),
+    version=1,
+    source="worldgauge; the paper has 1 - LPIPS, figure 5b",
 )
 def controllability_psnr(imagined: Frames, replayed: Frames) -> float:
     """PSNR of the mean squared error over all plan frames; infinite for equal ones.
@@ -123,7 +135,7 @@ def visual_quality(frame: NDArray[np.uint8]) -> float:
     better="lower",
     bounds=(0.0, math.inf),
     version=1,
-    source="World-in-World, 11.6, with the sign turned: best less chosen",
+    source="worldgauge: value of the best plan less that of the chosen one",
 )
 def decision_regret(values: Sequence[float | None], chosen: int | None) -> float | None:
     """How much better the best candidate would really have been than the chosen one, in the unit of `values`.
@@ -236,14 +248,19 @@ class Term(NamedTuple):
     flags: tuple[str, ...] = ()
 
 
-@metric("success", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1")
+@metric("success", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, B.1, B.2, B.4")
 def success(done: bool) -> float:
     """100 for an episode that succeeded, else 0; what could not start has failed."""
     return 100.0 if done else 0.0
 
 
 @metric(
-    "trajectory_steps", unit="steps", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.1"
+    "trajectory_steps",
+    unit="steps",
+    better="lower",
+    bounds=(0.0, math.inf),
+    version=1,
+    source="World-in-World, B.1, B.2, B.4",
 )
 def trajectory_steps(steps: int | None) -> float | None:
     """Primitives, or decisions where a task counts those, that were executed; None where it could not start.
@@ -258,7 +275,7 @@ def trajectory_steps(steps: int | None) -> float | None:
     return None if steps is None else float(steps)
 
 
-@metric("trajectory_m", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.1")
+@metric("trajectory_m", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source="World-in-World, B.3")
 def trajectory_m(metres: float) -> float:
     """Metres walked, of embodied questions.
 
@@ -282,9 +299,7 @@ def task_progress(progress: float) -> float:
     return float(progress)
 
 
-@metric(
-    "model_calls", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source="World-in-World, 6.4, 11.4"
-)
+@metric("model_calls", unit="1", better="neither", bounds=(0.0, math.inf), version=1, source="World-in-World, 3.2")
 def model_calls(rollouts: int) -> float:
     """Rollouts that a world model was asked for in an episode.
 
@@ -296,7 +311,7 @@ def model_calls(rollouts: int) -> float:
     return float(rollouts)
 
 
-@metric("answer_score", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2")
+@metric("answer_score", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, B.3")
 def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None, *, failed: float = 0.0) -> Term:
     """A judge's mark of 1 to 5 as 0 to 100.
 
@@ -339,7 +354,7 @@ def share_of_mark(mark: int | None, failed: float = 0.0) -> tuple[float, tuple[s
     return failed, ("judge_error",)
 
 
-@metric("spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.3")
+@metric("spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, B.2")
 def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
     """Success weighted by path length, in percent: 100 shortest / max(travelled, shortest), 0 where it failed.
 
@@ -351,7 +366,7 @@ def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
     return _weighted(1.0 if done else 0.0, shortest, travelled)
 
 
-@metric("answer_spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, 6.1, 6.2")
+@metric("answer_spl", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, B.3")
 def answer_spl(
     answered: bool, mark: int | None, shortest_m: float | None, travelled_m: float | None, *, failed: float = 0.0
 ) -> Term:
