@@ -227,7 +227,11 @@ def test_links_point_at_files(page: Path) -> None:
 @pytest.mark.parametrize("page", COMMANDED, ids=lambda p: str(p.relative_to(ROOT)))
 def test_commands_in_the_docs_exist(page: Path) -> None:
     """Every `worldgauge VERB --option` that the pages show is one the command line knows."""
-    for line in re.findall(r"^\s{4}(worldgauge .*)$", page.read_text("utf-8"), re.MULTILINE):
+    text = page.read_text("utf-8")
+    shown = re.findall(r"^\s{4}(worldgauge .*)$", text, re.MULTILINE)
+    for fenced in re.findall(r"```(?:sh|bash)\n(.*?)```", text, re.DOTALL):
+        shown += re.findall(r"^\s*(worldgauge .*)$", fenced.replace("\\\n", " "), re.MULTILINE)
+    for line in shown:
         words = shlex.split(line.split("#")[0])
         has_verbs = words[1] in ("collect", "data", "minecraft", "mineanybuild", "study", "weights", "world")
         verb = words[1:3] if has_verbs else words[1:2]
