@@ -19,7 +19,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "src" / "worldgauge" / "suites").rglob("README.md")),
 ]
-COMMANDED = [page for page in PAGES if page.name != "add_a_suite.md"]
+COMMANDED = [page for page in PAGES if page.name != "build_a_suite.md"]
 """The tutorial's commands are of the suite that it makes: test_tutorial.py types them."""
 OWN = {"test_spin.py"}
 """Test files that a reader writes."""

@@ -14,7 +14,7 @@ import worldgauge
 
 pytestmark = pytest.mark.process
 
-PAGE = Path(__file__).parents[1] / "docs" / "add_a_suite.md"
+PAGE = Path(__file__).parents[1] / "docs" / "tutorials" / "build_a_suite.md"
 PACKAGE = Path(worldgauge.__file__).parent
 
 
