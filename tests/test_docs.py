@@ -14,6 +14,7 @@ import pytest
 from support.commands import command
 
 ROOT = Path(__file__).parents[1]
+HOWTO = ROOT / "docs" / "howto"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -71,7 +72,7 @@ def test_readme_model_runs_here_and_in_its_own_process(
 
 
 def test_camera_model_of_the_guide_gets_its_caption_and_its_convention(walks: Path, tmp_path: Path) -> None:
-    code = block(ROOT / "docs" / "adding.md", "python", "class MyCameraModel")
+    code = block(HOWTO / "wrap_camera.md", "python", "class MyCameraModel")
     assert len(code.strip().split("\n")) <= 15
     (tmp_path / "cam.py").write_text(code, "utf-8")
     way = f"cmd:{sys.executable} -m worldgauge_serve cam.py:MyCameraModel"
@@ -88,7 +89,7 @@ def test_camera_model_of_the_guide_gets_its_caption_and_its_convention(walks: Pa
 
 
 def test_keys_model_of_the_guide_obeys_on_real_clips(clips: Path, tmp_path: Path) -> None:
-    code = block(ROOT / "docs" / "adding.md", "python", "class MyKeysModel")
+    code = block(HOWTO / "wrap_keys.md", "python", "class MyKeysModel")
     assert len(code.strip().split("\n")) < 20
     (tmp_path / "keys.py").write_text(code, "utf-8")
     arguments = ["--limit", "1", "--set", "tests=mem", "--set", "poses=exact", "--set", "horizon=8"]
@@ -104,9 +105,21 @@ def test_readme_shows_a_model_of_ones_own_in_under_20_lines() -> None:
     assert len(block(ROOT / "README.md", "python", "class MyModel").strip().split("\n")) < 20
 
 
+@pytest.mark.parametrize("way", ["./{}", f"cmd:{sys.executable} -m worldgauge_serve {{}}"])
+def test_text_model_of_the_guide_gets_its_words(way: str, walks: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text(block(HOWTO / "wrap_text.md", "python", "class MyTextModel"), "utf-8")
+    way = way.format("words.py:MyTextModel")
+    report = json.loads(command(tmp_path, "check-model", "--model", way, "--json").stdout)
+    assert report["ok"], report
+    assert {one["name"]: one["status"] for one in report["verdicts"]}["control"] == "ok"
+    arguments = ["--limit", "1", "--no-baselines", "--out", "runs", "--json"]
+    done = command(tmp_path, "run", "loopnav", "--data", walks, "--model", way, *arguments)
+    assert json.loads(done.stdout)["counts"]["scored"] == 1, done.stderr
+
+
 def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: Path) -> None:
-    guide = ROOT / "docs" / "adding.md"
-    (tmp_path / "wm.py").write_text(block(guide, "python", "class MyModel"), "utf-8")
+    guide = HOWTO / "wrap_camera.md"
+    (tmp_path / "cam.py").write_text(block(guide, "python", "class MyCameraModel"), "utf-8")
     code = block(guide, "python", "worldgauge.run(")
     code = code.replace("demo/loopnav/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
     (tmp_path / "example.py").write_text(code, "utf-8")
@@ -116,19 +129,12 @@ def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: P
     assert "PairDifference(a='truth', b='freeze'" in done.stdout
 
 
-def test_model_of_the_guide_runs_from_the_command_line(walks: Path, tmp_path: Path) -> None:
-    (tmp_path / "wm.py").write_text(block(ROOT / "docs" / "adding.md", "python", "class MyModel"), "utf-8")
-    arguments = ["--data", str(walks), "--limit", "1", "--model", "./wm.py:MyModel?gain=0.8", "--out", "runs", "--json"]
-    done = command(tmp_path, "run", "loopnav", *arguments, "--no-baselines")
-    assert done.returncode == 0, done.stderr
-    assert "my-model" in done.stdout
-
-
 def test_files_of_the_guide_pass_their_tests(tmp_path: Path) -> None:
-    """The model of docs/adding.md; metric, world, data set, policy and decoder are in examples/."""
-    files = files_of(ROOT / "docs" / "adding.md")
+    """The test of a model that docs/howto/check_and_calibrate.md shows, on the model of docs/howto/wrap_camera.md."""
+    files = files_of(HOWTO / "check_and_calibrate.md")
     tests = [name for name in files if name.startswith("test_")]
     assert len(tests) == 1
+    files["cam.py"] = block(HOWTO / "wrap_camera.md", "python", "class MyCameraModel")
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf-8")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
@@ -150,7 +156,7 @@ def test_python_of_the_readme_runs(readme_model: str, tmp_path: Path) -> None:
 def test_the_two_commands_are_in_the_makefile_and_first_in_the_readme() -> None:
     readme, makefile = (ROOT / "README.md").read_text("utf-8"), (ROOT / "Makefile").read_text("utf-8")
     for command_line in ("make demo", "make test"):
-        assert f"    {command_line} " in readme
+        assert f"\n{command_line} " in readme
         assert re.search(rf"^{command_line.split()[1]}:", makefile, re.MULTILINE)
 
 
