@@ -32,7 +32,7 @@ An estimator, such as one that finds camera paths in videos, is served alike; it
     def estimate(self, arrays, options):
         return {"poses": poses}, {"frames_used": 9}  # arrays by name, and facts: plain JSON
 
-A policy of a robot's arm is an estimator of the kind "policy", and has propose instead (docs/policies.md):
+A policy of a robot's arm is an estimator of the kind "policy", and has propose instead (docs/howto/policies.md):
 
     spec = EstimatorSpec("reach", kind="policy")
 

@@ -80,7 +80,9 @@ def write_questions(
     """
     opened, folder = open_suite(suite_name(suite), settings or {}), Path(out)
     if opened.answerer_kind == "agent":
-        raise UsageError(f"suite '{opened.name}' asks agents, in words: there is nothing to imagine; see docs/chat.md")
+        raise UsageError(
+            f"suite '{opened.name}' asks agents, in words: there is nothing to imagine; see docs/howto/policies.md"
+        )
     if isinstance(opened, ActedSuite):
         raise UsageError(
             f"suite '{opened.name}' asks as it goes: what it asks depends on the answers before; "
