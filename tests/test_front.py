@@ -26,9 +26,9 @@ FRONT = (
 )
 SRC = Path(worldgauge.__file__).parent
 EXCEPTIONS = {
-    ("docs/metrics.md", "worldgauge_lab.validate_metrics"): "a study of the neighbour",
-    ("docs/training_data.md", "worldgauge.suites.worldinworld.format"): "reads what the neighbour trains on",
-    ("docs/training_data.md", "worldgauge_train"): "the page of the neighbour",
+    ("docs/explanation/metric_sensitivity.md", "worldgauge_lab.validate_metrics"): "a study of the neighbour",
+    ("docs/howto/train.md", "worldgauge.suites.worldinworld.format"): "reads what the neighbour trains on",
+    ("docs/howto/train.md", "worldgauge_train"): "the page of the neighbour",
 }
 """Pages that import from what moves to a neighbour."""
 
