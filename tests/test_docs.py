@@ -178,7 +178,7 @@ def test_files_that_the_docs_name_exist() -> None:
 
 
 def test_design_names_every_room_and_an_example_of_each() -> None:
-    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    text = (ROOT / "docs" / "explanation" / "design.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| .* \| `([\w/.]+)` \|$", text, re.MULTILINE)
     source = ROOT / "src" / "worldgauge"
     rooms = {path.name for path in source.iterdir() if path.is_dir() and path.name != "__pycache__"}
@@ -187,7 +187,7 @@ def test_design_names_every_room_and_an_example_of_each() -> None:
 
 
 def test_design_names_every_folder_of_a_suite() -> None:
-    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    text = (ROOT / "docs" / "explanation" / "design.md").read_text("utf-8")
     suites = ROOT / "src" / "worldgauge" / "suites"
     folders = {path.name for path in suites.glob("*/*/") if any(path.glob("*.py"))}
     assert folders
