@@ -160,7 +160,7 @@ def _command(one: Listed) -> Iterator[str]:
     if rows:
         yield _table(("option", "takes", "default", "meaning"), rows)
     if example := (one.command.epilog or "").removeprefix("Example: "):
-        yield f"```sh\n{example}\n```"
+        yield f"```text\n{example}\n```"
 
 
 def _parameter(each: Any, context: Any) -> tuple[str, ...]:
