@@ -86,7 +86,7 @@ def write_questions(
     if isinstance(opened, ActedSuite):
         raise UsageError(
             f"suite '{opened.name}' asks as it goes: what it asks depends on the answers before; "
-            "serve the model instead (docs/adding.md)"
+            "serve the model instead (docs/howto/wrap_http.md)"
         )
     spec = ModelSpec("questions")
     if model is not None:
