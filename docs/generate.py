@@ -170,7 +170,7 @@ def _parameter(each: Any, context: Any) -> tuple[str, ...]:
     takes = "" if is_flag else f"`{each.make_metavar(context).replace(' range', '')}`{_range(each.type)}"
     repeated = " …" if is_option and each.multiple else ""
     default = each.get_default(context, call=False)
-    shown = "required" if each.required else NONE if default in (None, False, [], ()) else f"`{default}`"
+    shown = "required" if each.required else NONE if default is None or default is False else f"`{default}`"
     if is_flag and default is True:
         shown = f"`{each.opts[0]}`"
     return names, takes + repeated, shown, _plain(each.help or "")
