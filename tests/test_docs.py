@@ -88,6 +88,16 @@ def test_camera_model_of_the_guide_gets_its_caption_and_its_convention(walks: Pa
     assert facts["bridge"]["own_fps"] == 16
 
 
+def test_models_of_the_evaluate_tutorial_keep_the_protocol(tmp_path: Path) -> None:
+    for name in ("MyCameraModel", "MyModel"):
+        code = block(ROOT / "docs" / "tutorials" / "evaluate.md", "python", f"class {name}")
+        (tmp_path / "own.py").write_text(code, "utf-8")
+        done = command(tmp_path, "check-model", "--model", f"./own.py:{name}", "--json")
+        report = json.loads(done.stdout)
+        assert report["ok"], report
+        assert not report["unfit"]
+
+
 def test_keys_model_of_the_guide_obeys_on_real_clips(clips: Path, tmp_path: Path) -> None:
     code = block(HOWTO / "wrap_keys.md", "python", "class MyKeysModel")
     assert len(code.strip().split("\n")) < 20
