@@ -1,4 +1,4 @@
-"""Tables and pictures of docs/reactions.md, from the stored values of `benchmarks.changes`."""
+"""Tables and pictures of docs/explanation/metric_sensitivity.md, from the stored values of `benchmarks.changes`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from benchmarks._harmless import HARMLESS
 from benchmarks.changes import (
     CHANGES,
     HEADLINES,
@@ -29,7 +28,10 @@ from worldgauge.engine.model_entries import run_label
 from worldgauge.report import svg
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, CHART, STRIP = DOCS / "reactions.md", DOCS / "images" / "reactions.svg", DOCS / "images" / "reactions.jpg"
+PAGE = DOCS / "explanation" / "metric_sensitivity.md"
+DETAILS = Path(__file__).parent / "results" / "metric_sensitivity.md"
+"""The page with the value of every change."""
+CHART, STRIP = DOCS / "images" / "metric_sensitivity.svg", DOCS / "images" / "metric_sensitivity.jpg"
 TITLES = {"loopnav": "LoopNav", "mind": "MIND", "targetbench": "Target-Bench"}
 TITLES |= {task: f"World-in-World {task.partition('/')[2]}" for task in TASKS}
 INK, PALE, HARMLESS_INK, REAL_INK = "#222222", "#777777", "#0b6bcb", "#c2410c"
@@ -42,7 +44,8 @@ SHARE = 0.6
 
 def write(found: Mapping[str, Values], folder: Path | None) -> None:
     """Write the tables and the chart; and the strip of frames, if `folder` has the videos of LoopNav."""
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), found), "utf-8")
+    for page in (PAGE, DETAILS):
+        page.write_text(filled(page.read_text("utf-8"), found), "utf-8")
     CHART.write_text(chart(summaries(found)) + "\n", "utf-8")
     if folder is not None:
         strip(folder / "loopnav" / "runs", found["loopnav"]).save(STRIP, quality=72, optimize=True)
@@ -50,7 +53,7 @@ def write(found: Mapping[str, Values], folder: Path | None) -> None:
 
 def filled(page: str, found: Mapping[str, Values]) -> str:
     """The page with each table between its two marks replaced."""
-    tables = {"violations": violations(found), "moved": moved(found)}
+    tables = {"violations": violations(found), "wrong": wrong_pairs(found)}
     tables |= {suite: table(measured) for suite, measured in found.items()}
     for name, text in tables.items():
         pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end -->)"
@@ -59,7 +62,7 @@ def filled(page: str, found: Mapping[str, Values]) -> str:
 
 
 def violations(found: Mapping[str, Values]) -> str:
-    """A row per metric: its violations, the worst harmless change and the best real one; and a line per violation."""
+    """A row per metric: its violations, the worst harmless change and the best real one."""
     lines = [
         ["suite", "metric", "n", "violations", "of single tasks", "worst harmless", "best real"],
         ["---"] * 7,
@@ -71,27 +74,18 @@ def violations(found: Mapping[str, Values]) -> str:
         count = f"{len(summary.wrong)} of {summary.pairs}"
         share = f"{100 * summary.wrong_share:.1f} %"
         lines.append([TITLES[suite], name, str(len(found[suite].clusters)), count, share, *cells])
+    return markdown(lines)
+
+
+def wrong_pairs(found: Mapping[str, Values]) -> str:
+    """A line per violation."""
     wrong = [
         f"- {TITLES[suite]}, {metric}: {one} ({shown(summary.means[one])}) is not better than {other} "
         f"({shown(summary.means[other])})."
         for (suite, metric), summary in summaries(found).items()
         for one, other in summary.wrong
     ]
-    return "\n".join([markdown(lines), "", *(wrong or ["No pair of means is in the wrong order."])])
-
-
-def moved(found: Mapping[str, Values]) -> str:
-    """How far each harmless change moves each metric from its value for the ground truth."""
-    each = summaries(found)
-    lines = [["", *(f"{TITLES[suite]}: {metric}" for suite, metric in each)], ["---"] * (1 + len(each))]
-    lines.append([TRUTH, *(shown(summary.means[TRUTH]) for summary in each.values())])
-    for change in HARMLESS:
-        lines.append([change, *(_signed(summary.moved[change]) for summary in each.values())])
-    return markdown(lines)
-
-
-def _signed(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{shown(abs(value))}"
+    return "\n".join(wrong or ["No pair of means is in the wrong order."])
 
 
 def extremes(metric: str, summary: Summary) -> tuple[str, str]:

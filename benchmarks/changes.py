@@ -2,8 +2,8 @@
 
 `python -m benchmarks.changes [--suite NAME ...] [--out FOLDER] [--json FILE] [--page]` prints a table per suite: value,
 95 % interval, n. It counts the violations: pairs in which a harmless change is not better than a real one. FOLDER keeps
-data and videos, so an interrupted study resumes. `--page` writes the tables and pictures of docs/reactions.md from
-stored values. The tasks of worldinworld take hours each. ST-LPIPS is measured if `torch` and `stlpips_pytorch` are
+data and videos, so an interrupted study resumes. `--page` writes the tables and pictures of the pages on metric
+sensitivity from stored values. The tasks of worldinworld take hours each. ST-LPIPS is measured if `torch` and `stlpips_pytorch` are
 installed.
 """
 
@@ -324,7 +324,7 @@ def main() -> int:
     parser.add_argument("--episodes", type=int, default=EPISODES, help="number per task of worldinworld")
     parser.add_argument("--workers", type=int, default=1, help="number of processes")
     parser.add_argument(
-        "--page", action="store_true", help="write docs/reactions.md from stored values, measure nothing"
+        "--page", action="store_true", help="write the pages on metric sensitivity from stored values, measure nothing"
     )
     options = parser.parse_args()
     if options.page:

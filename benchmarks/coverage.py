@@ -1,7 +1,8 @@
 """Do intervals hold the mean as often as they say, and do tests find what they promise? By simulation.
 
-`python -m benchmarks.coverage [means|rates|errors|power]` prints the tables of docs/statistics.md. Each cell has its
-own seed, so the tables are the same on any machine with the same libraries.
+`python -m benchmarks.coverage [means|rates|errors|power]` prints tables. Parts of them are in
+docs/explanation/statistics.md. Each cell has its own seed, so the tables are the same on any machine with the same
+libraries.
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ GRIDS = {
         1_000,
     ),
 }
-"""Every table of docs/statistics.md, by a short name."""
+"""Every table, by a short name."""
 
 
 def run() -> dict[str, Any]:

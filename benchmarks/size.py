@@ -1,4 +1,4 @@
-"""Count the code base: `python -m benchmarks.size` prints the table of docs/design.md.
+"""Count the code base: `python -m benchmarks.size` prints a table.
 
 Code is every line that has a token and is neither docstring nor comment. A folder counts if it holds a module.
 """

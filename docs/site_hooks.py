@@ -1,7 +1,7 @@
-"""What `make site` does beyond docs/: it brings in the pages that lie next to the code, and turns links to them.
+"""What `make site` does beyond docs/: it adds the pages that are next to the code, and turns links to them.
 
-Links are written as they work in the repository. A page of the site is linked as a page; any other file of the
-repository that a page links to is copied to `source/`, so the link leads to it there too.
+Links are written as they work in the repository. A page of the site is linked as a page. Any other file of the
+repository that a page links to is copied to `source/`, so the link leads to it. Pages for maintainers become text.
 """
 
 import os
@@ -15,23 +15,23 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[1]
 SUITES = ROOT / "src" / "worldgauge" / "suites"
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)")
-"""The target of a Markdown link or picture, without its anchor; not of one that leaves the site."""
+"""The target of a Markdown link or image, without its anchor. Links that leave the site do not match."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages and files outside docs/ that belong to the site."""
     pages = {"index.md": ROOT / "README.md"}
-    pages |= {f"{name.lower()}.md": ROOT / f"{name}.md" for name in ("CONTRIBUTING", "AGENTS", "CHANGELOG")}
+    pages |= {f"{name.lower()}.md": ROOT / f"{name}.md" for name in ("CONTRIBUTING", "CHANGELOG")}
     pages |= {f"suites/{path.parent.relative_to(SUITES)}.md": path for path in SUITES.rglob("README.md")}
-    pages |= {f"results/{path.name}": path for path in (ROOT / "benchmarks/results").glob("*.md")}
     for uri, path in pages.items():
         files.append(File.generated(config, uri, abs_src_path=str(path)))
     known = set(_uris(files))
     linked = {path for page in files.documentation_pages() for path in _targets(Path(str(page.abs_src_path)))}
     for path in sorted(linked - known):
         if path.is_file() and path.is_relative_to(ROOT):
-            source = File.generated(config, f"source/{path.relative_to(ROOT)}", abs_src_path=str(path))
-            source.inclusion = InclusionLevel.INCLUDED  # whatever exclude_docs says of such files
+            ending = ".txt" if path.suffix == ".md" else ""  # else it would be a page
+            source = File.generated(config, f"source/{path.relative_to(ROOT)}{ending}", abs_src_path=str(path))
+            source.inclusion = InclusionLevel.INCLUDED  # also if exclude_docs matches it
             files.append(source)
     return files
 
@@ -48,7 +48,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _uris(files: Files) -> dict[Path, str]:
-    """Where each file of the site is, by where it lies in the repository."""
+    """Where each file of the site is, by its path in the repository."""
     shown = [file for file in files if file.abs_src_path and not file.inclusion.is_excluded()]
     return {Path(str(file.abs_src_path)).resolve(): file.src_uri for file in shown}
 

@@ -5,7 +5,7 @@
     worldgauge report runs --out stare.html
 
 After the first command the name is enough: `worldgauge run stare ...`.
-`docs/add_a_suite.md` builds a larger suite step by step, with a metric and a check of the data.
+`docs/tutorials/build_a_suite.md` builds a larger suite step by step, with a metric and a check of the data.
 """
 
 import hashlib

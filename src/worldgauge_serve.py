@@ -24,7 +24,7 @@ or start it yourself, over HTTP:
 
 `serve(Wan())` at the end of a script does the same. A model is asked one question at a time, always in the thread that
 made it; leaving a rollout early closes its generator. Prints are fine in every case, standard input is empty. Raise
-`NotApplicable` for what the model cannot be asked. The protocol is described in docs/protocol.md of worldgauge.
+`NotApplicable` for tasks that the model cannot do. docs/reference/protocol.md of worldgauge describes the protocol.
 
 An estimator, such as one that finds camera paths in videos, is served alike; its spec is an
 `EstimatorSpec`, and instead of rollout it has
@@ -32,7 +32,7 @@ An estimator, such as one that finds camera paths in videos, is served alike; it
     def estimate(self, arrays, options):
         return {"poses": poses}, {"frames_used": 9}  # arrays by name, and facts: plain JSON
 
-A policy of a robot's arm is an estimator of the kind "policy", and has propose instead (docs/policies.md):
+A policy of a robot's arm is an estimator of the kind "policy", and has propose instead (docs/howto/policies.md):
 
     spec = EstimatorSpec("reach", kind="policy")
 
@@ -742,7 +742,7 @@ _NOTES: list[str] = []
 
 
 class WireError(Exception):
-    """A message that breaks the protocol. kind: one of the kinds of errors in docs/protocol.md."""
+    """A message that breaks the protocol. kind: one of the kinds of errors in docs/reference/protocol.md."""
 
     def __init__(self, text: str, kind: str = "protocol") -> None:
         super().__init__(text)

@@ -116,7 +116,9 @@ def test_stored_values_come_back(tmp_path: Path) -> None:
 
 def test_the_page_shows_what_is_stored() -> None:
     found = changes.load()
-    text = page.PAGE.read_text("utf-8")
-    assert page.filled(text, found) == text
+    for path in (page.PAGE, page.DETAILS):
+        text = path.read_text("utf-8")
+        assert "<!-- end -->" in text
+        assert page.filled(text, found) == text
     assert page.chart(changes.summaries(found)) + "\n" == page.CHART.read_text("utf-8")
     assert page.STRIP.stat().st_size < 200_000

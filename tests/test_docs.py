@@ -14,12 +14,13 @@ import pytest
 from support.commands import command
 
 ROOT = Path(__file__).parents[1]
+HOWTO = ROOT / "docs" / "howto"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "src" / "worldgauge" / "suites").rglob("README.md")),
 ]
-COMMANDED = [page for page in PAGES if page.name != "add_a_suite.md"]
+COMMANDED = [page for page in PAGES if page.name != "build_a_suite.md"]
 """The tutorial's commands are of the suite that it makes: test_tutorial.py types them."""
 OWN = {"test_spin.py"}
 """Test files that a reader writes."""
@@ -71,7 +72,7 @@ def test_readme_model_runs_here_and_in_its_own_process(
 
 
 def test_camera_model_of_the_guide_gets_its_caption_and_its_convention(walks: Path, tmp_path: Path) -> None:
-    code = block(ROOT / "docs" / "adding.md", "python", "class MyCameraModel")
+    code = block(HOWTO / "wrap_camera.md", "python", "class MyCameraModel")
     assert len(code.strip().split("\n")) <= 15
     (tmp_path / "cam.py").write_text(code, "utf-8")
     way = f"cmd:{sys.executable} -m worldgauge_serve cam.py:MyCameraModel"
@@ -87,8 +88,18 @@ def test_camera_model_of_the_guide_gets_its_caption_and_its_convention(walks: Pa
     assert facts["bridge"]["own_fps"] == 16
 
 
+def test_models_of_the_evaluate_tutorial_keep_the_protocol(tmp_path: Path) -> None:
+    for name in ("MyCameraModel", "MyModel"):
+        code = block(ROOT / "docs" / "tutorials" / "evaluate.md", "python", f"class {name}")
+        (tmp_path / "own.py").write_text(code, "utf-8")
+        done = command(tmp_path, "check-model", "--model", f"./own.py:{name}", "--json")
+        report = json.loads(done.stdout)
+        assert report["ok"], report
+        assert not report["unfit"]
+
+
 def test_keys_model_of_the_guide_obeys_on_real_clips(clips: Path, tmp_path: Path) -> None:
-    code = block(ROOT / "docs" / "adding.md", "python", "class MyKeysModel")
+    code = block(HOWTO / "wrap_keys.md", "python", "class MyKeysModel")
     assert len(code.strip().split("\n")) < 20
     (tmp_path / "keys.py").write_text(code, "utf-8")
     arguments = ["--limit", "1", "--set", "tests=mem", "--set", "poses=exact", "--set", "horizon=8"]
@@ -104,9 +115,21 @@ def test_readme_shows_a_model_of_ones_own_in_under_20_lines() -> None:
     assert len(block(ROOT / "README.md", "python", "class MyModel").strip().split("\n")) < 20
 
 
+@pytest.mark.parametrize("name", ["MyTextModel", "MyClipModel"])
+def test_text_models_of_the_guide_get_their_words(name: str, walks: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text(block(HOWTO / "wrap_text.md", "python", f"class {name}"), "utf-8")
+    way = f"cmd:{sys.executable} -m worldgauge_serve words.py:{name}"
+    report = json.loads(command(tmp_path, "check-model", "--model", way, "--json").stdout)
+    assert report["ok"], report
+    assert {one["name"]: one["status"] for one in report["verdicts"]}["control"] == "ok"
+    arguments = ["--limit", "1", "--no-baselines", "--out", "runs", "--json"]
+    done = command(tmp_path, "run", "loopnav", "--data", walks, "--model", way, *arguments)
+    assert json.loads(done.stdout)["counts"]["scored"] == 1, done.stderr
+
+
 def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: Path) -> None:
-    guide = ROOT / "docs" / "adding.md"
-    (tmp_path / "wm.py").write_text(block(guide, "python", "class MyModel"), "utf-8")
+    guide = HOWTO / "wrap_camera.md"
+    (tmp_path / "cam.py").write_text(block(guide, "python", "class MyCameraModel"), "utf-8")
     code = block(guide, "python", "worldgauge.run(")
     code = code.replace("demo/loopnav/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
     (tmp_path / "example.py").write_text(code, "utf-8")
@@ -116,26 +139,19 @@ def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: P
     assert "PairDifference(a='truth', b='freeze'" in done.stdout
 
 
-def test_model_of_the_guide_runs_from_the_command_line(walks: Path, tmp_path: Path) -> None:
-    (tmp_path / "wm.py").write_text(block(ROOT / "docs" / "adding.md", "python", "class MyModel"), "utf-8")
-    arguments = ["--data", str(walks), "--limit", "1", "--model", "./wm.py:MyModel?gain=0.8", "--out", "runs", "--json"]
-    done = command(tmp_path, "run", "loopnav", *arguments, "--no-baselines")
-    assert done.returncode == 0, done.stderr
-    assert "my-model" in done.stdout
-
-
 def test_files_of_the_guide_pass_their_tests(tmp_path: Path) -> None:
-    """Model, data set, policy and decoder of docs/adding.md; its metric and world are in examples/."""
-    files = files_of(ROOT / "docs" / "adding.md")
+    """The test of a model that docs/howto/check_and_calibrate.md shows, on the model of docs/howto/wrap_camera.md."""
+    files = files_of(HOWTO / "check_and_calibrate.md")
     tests = [name for name in files if name.startswith("test_")]
-    assert len(tests) == 4
+    assert len(tests) == 1
+    files["cam.py"] = block(HOWTO / "wrap_camera.md", "python", "class MyCameraModel")
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf-8")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT / "src")])}
     done = subprocess.run(words, capture_output=True, text=True, timeout=240, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout
-    assert "4 passed" in done.stdout
+    assert "1 passed" in done.stdout
 
 
 def test_python_of_the_readme_runs(readme_model: str, tmp_path: Path) -> None:
@@ -150,7 +166,7 @@ def test_python_of_the_readme_runs(readme_model: str, tmp_path: Path) -> None:
 def test_the_two_commands_are_in_the_makefile_and_first_in_the_readme() -> None:
     readme, makefile = (ROOT / "README.md").read_text("utf-8"), (ROOT / "Makefile").read_text("utf-8")
     for command_line in ("make demo", "make test"):
-        assert f"    {command_line} " in readme
+        assert f"\n{command_line} " in readme
         assert re.search(rf"^{command_line.split()[1]}:", makefile, re.MULTILINE)
 
 
@@ -172,7 +188,7 @@ def test_files_that_the_docs_name_exist() -> None:
 
 
 def test_design_names_every_room_and_an_example_of_each() -> None:
-    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    text = (ROOT / "docs" / "explanation" / "design.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| .* \| `([\w/.]+)` \|$", text, re.MULTILINE)
     source = ROOT / "src" / "worldgauge"
     rooms = {path.name for path in source.iterdir() if path.is_dir() and path.name != "__pycache__"}
@@ -181,7 +197,7 @@ def test_design_names_every_room_and_an_example_of_each() -> None:
 
 
 def test_design_names_every_folder_of_a_suite() -> None:
-    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    text = (ROOT / "docs" / "explanation" / "design.md").read_text("utf-8")
     suites = ROOT / "src" / "worldgauge" / "suites"
     folders = {path.name for path in suites.glob("*/*/") if any(path.glob("*.py"))}
     assert folders
@@ -227,7 +243,11 @@ def test_links_point_at_files(page: Path) -> None:
 @pytest.mark.parametrize("page", COMMANDED, ids=lambda p: str(p.relative_to(ROOT)))
 def test_commands_in_the_docs_exist(page: Path) -> None:
     """Every `worldgauge VERB --option` that the pages show is one the command line knows."""
-    for line in re.findall(r"^\s{4}(worldgauge .*)$", page.read_text("utf-8"), re.MULTILINE):
+    text = page.read_text("utf-8")
+    shown = re.findall(r"^\s{4}(worldgauge .*)$", text, re.MULTILINE)
+    for fenced in re.findall(r"```(?:sh|bash)\n(.*?)```", text, re.DOTALL):
+        shown += re.findall(r"^\s*(worldgauge .*)$", fenced.replace("\\\n", " "), re.MULTILINE)
+    for line in shown:
         words = shlex.split(line.split("#")[0])
         has_verbs = words[1] in ("collect", "data", "minecraft", "mineanybuild", "study", "weights", "world")
         verb = words[1:3] if has_verbs else words[1:2]

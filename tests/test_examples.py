@@ -14,6 +14,7 @@ import pytest
 from support.places import ROOT
 from worldgauge import UsageError
 from worldgauge.data import collections
+from worldgauge.model import decoders, proposers
 from worldgauge.suite import suites
 from worldgauge.world import Camera, open_world, pose_from_yaw_pitch, worlds
 
@@ -46,9 +47,9 @@ def typed(folder: Path, line: str, *more: str) -> str:
     return done.stdout
 
 
-def test_there_are_five_and_each_says_how_to_run_it() -> None:
+def test_there_are_eight_and_each_says_how_to_run_it() -> None:
     assert [path.stem for path in EXAMPLES] == [
-        f"hello_{one}" for one in ("metric", "model", "probe", "suite", "world")
+        f"hello_{one}" for one in ("data_set", "decoder", "metric", "model", "policy", "probe", "suite", "world")
     ]
     for path in EXAMPLES:
         assert commands_of(path.name)
@@ -84,6 +85,33 @@ def test_suite_is_named_by_its_file_once_and_then_by_its_name(folder: Path) -> N
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     assert "noise: 2 expected = 2 scored" in typed(elsewhere, "worldgauge score ../runs")
+
+
+def test_data_set_is_collected_and_a_damaged_picture_is_found(folder: Path) -> None:
+    collect, check = commands_of("hello_data_set.py")
+    typed(folder, collect)
+    assert "photos: 2 of 2 valid" in typed(folder, check)
+    (folder / "photos" / "home-0001.png").write_bytes(b"no picture")
+    with pytest.raises(AssertionError, match=r"photos: 1 of 2 valid"):
+        typed(folder, check)
+
+
+def test_policy_and_decoder(folder: Path) -> None:
+    (line,) = commands_of("hello_policy.py")
+    plans = typed(folder, line).splitlines()
+    assert [len(plan.split()) for plan in plans] == [8] * 5
+    (line,) = commands_of("hello_decoder.py")
+    assert "ok: from [0. 0.] to [0. 2.] metres" in typed(folder, line)
+
+
+@pytest.mark.parametrize("example", ["hello_policy.py", "hello_decoder.py"])
+def test_entry_points_of_the_examples_are_those_of_worldgauge(example: str) -> None:
+    text = ast.get_docstring(ast.parse((ROOT / "examples" / example).read_text("utf-8"))) or ""
+    ((group, name, value),) = re.findall(r'entry-points\."([\w.]+)"\]\n    ([\w-]+) = "(\w+:\w+)"', text)
+    registry = {"worldgauge.proposers": proposers, "worldgauge.decoders": decoders}[group]
+    assert registry._group == group
+    assert value.partition(":")[0] == example.removesuffix(".py")
+    assert f'.register("{name}"' in (ROOT / "examples" / example).read_text("utf-8")
 
 
 def test_probe(folder: Path) -> None:

@@ -26,9 +26,9 @@ FRONT = (
 )
 SRC = Path(worldgauge.__file__).parent
 EXCEPTIONS = {
-    ("docs/metrics.md", "worldgauge_lab.validate_metrics"): "a study of the neighbour",
-    ("docs/training_data.md", "worldgauge.suites.worldinworld.format"): "reads what the neighbour trains on",
-    ("docs/training_data.md", "worldgauge_train"): "the page of the neighbour",
+    ("docs/explanation/metric_sensitivity.md", "worldgauge_lab.validate_metrics"): "a study of the neighbour",
+    ("docs/howto/train.md", "worldgauge.suites.worldinworld.format"): "reads what the neighbour trains on",
+    ("docs/howto/train.md", "worldgauge_train"): "the page of the neighbour",
 }
 """Pages that import from what moves to a neighbour."""
 
@@ -43,8 +43,8 @@ def pages() -> dict[str, str]:
     paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), *SRC.rglob("README.md")]
     paths += (ROOT / "examples").glob("*.py")
     found = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
-    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text("utf-8"))["cells"]
-    return {**found, "docs/tutorial.ipynb": "\n".join("".join(cell["source"]) for cell in cells)}
+    cells = json.loads((ROOT / "docs" / "tutorials" / "notebook.ipynb").read_text("utf-8"))["cells"]
+    return {**found, "docs/tutorials/notebook.ipynb": "\n".join("".join(cell["source"]) for cell in cells)}
 
 
 def front_tree(name: str) -> ast.Module:
@@ -131,6 +131,6 @@ def test_what_runs_beside_a_model_imports_the_serving_file_alone() -> None:
 
 
 def test_a_suite_needs_at_most_five_imports() -> None:
-    tutorial = (ROOT / "docs" / "add_a_suite.md").read_text("utf-8").partition("```python")[2].partition("```")[0]
+    tutorial = (ROOT / "docs" / "tutorials" / "build_a_suite.md").read_text("utf-8").partition("```python")[2].partition("```")[0]
     for text in (tutorial, (ROOT / "examples" / "hello_suite.py").read_text("utf-8")):
         assert 0 < len(imports_in(text)) <= 5

@@ -1,4 +1,4 @@
-"""The rules of docs/design.md: who may import whom, where a thing lives, how large a room is, what may be imported."""
+"""The rules of docs/explanation/design.md: which package may import what, where code is, how large packages are."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def floor_of(name: str) -> int:
     rooms = [
         (room, n) for n, floor in enumerate(FLOORS) for room in floor if name == room or name.startswith(room + "/")
     ]
-    assert rooms, f"{name} lies in no room: put it into one of those in docs/design.md"
+    assert rooms, f"{name} lies in no room: put it into one of those in docs/explanation/design.md"
     return max(rooms, key=lambda item: len(item[0]))[1]
 
 

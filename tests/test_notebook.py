@@ -12,7 +12,7 @@ from support.places import DOCS
 
 pytestmark = pytest.mark.process
 
-NOTEBOOK = DOCS / "tutorial.ipynb"
+NOTEBOOK = DOCS / "tutorials" / "notebook.ipynb"
 PLAIN = os.environ.get("WORLDGAUGE_PLAIN", "")
 JUPYTER = os.environ.get("WORLDGAUGE_JUPYTER", "")
 SHOWN = """

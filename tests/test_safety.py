@@ -1,4 +1,4 @@
-"""No code from data: what could execute what it reads is nowhere in the package (docs/reliability.md)."""
+"""No code from data: what could execute what it reads is nowhere in the package (docs/explanation/security.md)."""
 
 import ast
 from pathlib import Path

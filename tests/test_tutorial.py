@@ -14,7 +14,7 @@ import worldgauge
 
 pytestmark = pytest.mark.process
 
-PAGE = Path(__file__).parents[1] / "docs" / "add_a_suite.md"
+PAGE = Path(__file__).parents[1] / "docs" / "tutorials" / "build_a_suite.md"
 PACKAGE = Path(worldgauge.__file__).parent
 
 
@@ -27,8 +27,8 @@ def tutorial_files() -> dict[str, str]:
 
 
 def typed_command(verb: str) -> list[str]:
-    """The command of the page that begins with `worldgauge VERB`, without its first word."""
-    (line,) = re.findall(rf"^    worldgauge ({verb} .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    """The first command of the page that begins with `worldgauge VERB`, without its first word."""
+    line, *_ = re.findall(rf"^worldgauge ({verb} .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
     return shlex.split(line)
 
 

@@ -2,7 +2,7 @@
 
     from worldgauge.suite import Suite, Task, make_score, option, suites
 
-`docs/add_a_suite.md` builds a suite step by step.
+`docs/tutorials/build_a_suite.md` builds a suite step by step.
 """
 
 from __future__ import annotations

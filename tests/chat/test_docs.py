@@ -1,4 +1,4 @@
-"""The example of docs/chat.md runs against an endpoint, and a second time from its recording alone."""
+"""The example of docs/howto/policies.md runs against an endpoint, and a second time from its recording alone."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from support.chat_endpoint import Asked, FakeEndpoint, likely, ok
 from support.places import DOCS
 
-PAGE = DOCS / "chat.md"
+PAGE = DOCS / "howto" / "policies.md"
 
 
 def answer(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
@@ -24,10 +24,10 @@ def answer(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
 
 def test_the_example_runs_and_replays(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     endpoint.always = answer
-    found = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    *_, text = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     outputs = []
     for more in ("", 'replay="only", '):
-        code = found[1].replace('"http://localhost:8000/v1",', f'"{endpoint.url}", {more}')
+        code = text.replace('"http://localhost:8000/v1",', f'"{endpoint.url}", {more}')
         (tmp_path / "example.py").write_text(code, "utf-8")
         done = subprocess.run(
             [sys.executable, "example.py"], capture_output=True, text=True, timeout=60, cwd=tmp_path, env=os.environ

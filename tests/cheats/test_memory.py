@@ -234,7 +234,7 @@ def test_no_cheat_remembers_and_a_memory_does(runs: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_model_that_knows_the_worlds_passes_so_a_claim_needs_unknown_worlds(runs: Path) -> None:
-    """The limit of the decoy test, which docs/concepts.md states."""
+    """The limit of the decoy test, which docs/explanation/memory_claims.md states."""
     evidence, suite = load_evidence([runs / name for name in ("recaller", *LoopNav.floor_baselines)])
     assert judge(evidence, suite).verdict.headline.startswith("recaller redraws the place it has seen, better than ")
 

@@ -76,7 +76,7 @@ def test_statistics_of_a_network_in_training_are_kept(data: Path) -> None:
 
 def test_loop_of_the_docs_trains_and_its_probes_are_in_the_event_files(tmp_path: Path) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    text = (ROOT / "docs" / "probe.md").read_text("utf-8")
+    text = (ROOT / "docs" / "howto" / "probe.md").read_text("utf-8")
     (code,) = re.findall(r"<!-- file: train.py -->\n```python\n(.*?)```", text, re.DOTALL)
     (tmp_path / "train.py").write_text(code.replace("tasks=4, seconds=60", f"tasks=2, seconds={LONG_S}"), "utf-8")
     environment = {**os.environ, "WORLDGAUGE_CACHE": str(tmp_path / "cache")}

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from support.films import scene
+from support.places import DOCS
 from support.video_endpoint import Reply, VideoEndpoint, json_reply
 from worldgauge.core.actions import LOOP_WALK, Actions
 from worldgauge.core.episode import Context
@@ -23,6 +24,7 @@ from worldgauge.core.errors import ModelError, NotApplicableError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.model import RolloutRequest, checked_rollout
 from worldgauge.core.video import Clip, Writer
+from worldgauge.engine.model_entries import resolve_model
 from worldgauge.engine.run import run
 from worldgauge.models import models, video_api
 from worldgauge.models.video_api import VideoApi
@@ -183,6 +185,29 @@ def test_another_dialect_is_a_few_lines(films: Path) -> None:
         model.clock = Clock()
         assert len(frames_of(model)) == HORIZON
         assert [asked.path for asked in service.asked] == ["/v1/videos", *["/v1/videos/GEN-0"] * 2, "/files/one.mp4"]
+        assert {asked.headers.get("x-api-key") for asked in service.asked} == {KEY}
+
+
+def test_the_dialect_of_the_docs_is_spoken(films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The class of docs/howto/wrap_http.md, on a service that speaks as it says."""
+    page = (DOCS / "howto" / "wrap_http.md").read_text("utf-8")
+    code = page.split("<!-- example: service, a file acme.py -->\n```python\n")[1].split("```")[0]
+    (tmp_path / "acme.py").write_text(code, "utf-8")
+    monkeypatch.setenv("THE_KEY", KEY)
+    with VideoEndpoint(film(films, scene(HORIZON + 1))) as service:
+        service.before["GET"] = [
+            json_reply({"done": False}),
+            json_reply({"done": True, "output": {"url": service.link}}),
+        ]
+        text = f"{tmp_path / 'acme.py'}:Acme?url={service.url}&model=acme-3&key_env=THE_KEY"
+        model: Any = resolve_model(text).model
+        model.clock = Clock()
+        assert len(frames_of(model)) == HORIZON
+        (posted,) = service.of("POST")
+        order = json.loads(posted.body)
+        assert (posted.path, set(order)) == ("/v1/videos", {"text", "start", "seconds"})
+        assert order["text"] == "Walk forward 4.3 metres."
+        assert order["seconds"] == (HORIZON + 1) / 20
         assert {asked.headers.get("x-api-key") for asked in service.asked} == {KEY}
 
 

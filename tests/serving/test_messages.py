@@ -1,4 +1,4 @@
-"""The frame parser against everything that can be sent, and docs/protocol.md against the code."""
+"""The frame parser against everything that can be sent, and docs/reference/protocol.md against the code."""
 
 import ast
 import io
@@ -40,7 +40,7 @@ from worldgauge_serve import (
 )
 
 FILE = Path(worldgauge_serve.__file__)
-PAGE = (DOCS / "protocol.md").read_text("utf-8")
+PAGE = (DOCS / "reference" / "protocol.md").read_text("utf-8")
 EXAMPLES = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
 
 names = st.text(st.characters(), max_size=8)
@@ -92,7 +92,7 @@ def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
 
 
 def decode(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """A decoder written from docs/protocol.md alone, without a look at ours."""
+    """A decoder written from docs/reference/protocol.md alone, without a look at ours."""
     length = int.from_bytes(data[:4], "little")
     header = json.loads(data[4 : 4 + length])
     at, found = 4 + length, {}
@@ -304,7 +304,7 @@ def test_long_headers_are_refused_and_arrays_not_copied() -> None:
     assert bytes(view)[-1] == 7
 
 
-# What docs/protocol.md says
+# What docs/reference/protocol.md says
 
 
 def example(kind: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A model in a process of its own, over each transport of docs/protocol.md; asked with bare sockets and pipes."""
+"""A model in its own process, over each transport of docs/reference/protocol.md; queried with bare sockets and pipes."""
 
 import fcntl
 import http.client

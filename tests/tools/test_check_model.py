@@ -303,12 +303,13 @@ def test_what_cannot_be_made_is_an_error() -> None:
         check_model(Keyed(), suite="mindd")
 
 
-def test_the_page_lists_every_check_in_order_and_its_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (DOCS / "check_model.md").read_text("utf-8")
-    listed = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", page, re.MULTILINE)
-    assert listed == [(check.name, check.question) for check in CHECKS.values()]
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(compile(code, "docs/check_model.md", "exec"), {"__name__": "page"})
+def test_the_page_lists_every_check_and_its_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (DOCS / "howto" / "check_and_calibrate.md").read_text("utf-8")
+    rows = page.split("| checks | about |\n|---|---|\n")[1].split("\n\n")[0]
+    listed = re.findall(r"`([a-z-]+)`", "\n".join(row.split("|")[1] for row in rows.split("\n")))
+    assert sorted(listed) == sorted(CHECKS)
+    (code,) = re.findall(r"```python\n(from worldgauge import check_model\n\nreport.*?)```", page, re.DOTALL)
+    exec(compile(code, "docs/howto/check_and_calibrate.md", "exec"), {"__name__": "page"})
     assert "control warning Turning to the left" in capsys.readouterr().out
 
 

@@ -53,7 +53,7 @@ class Asked:
 
 def answered_elsewhere(questions: Path, videos: Path) -> None:
     """What somebody does on another machine: the program of the docs, which knows nothing of worldgauge."""
-    page = (Path(__file__).parents[2] / "docs" / "videos.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "wrap_videos.md").read_text("utf-8")
     program = page.split("<!-- example: answer-questions")[1].split("```python\n")[1].split("```")[0]
     assert "worldgauge" not in program
     done = subprocess.run([sys.executable, "-", questions, videos], input=program, capture_output=True, text=True)

@@ -44,7 +44,7 @@ def test_files_are_held_to_what_is_known(one: WeightSet) -> None:
 
 @pytest.mark.parametrize("one", catalogue.values(), ids=lambda one: one.name)
 def test_the_page_says_the_same(one: WeightSet) -> None:
-    page = (DOCS / "weights.md").read_text("utf-8")
+    page = (DOCS / "howto" / "learned_metrics.md").read_text("utf-8")
     (row,) = [line for line in page.split("\n") if line.startswith(f"| `{one.name}` |")]
     for fact in (one.title, ", ".join(one.serves), one.licence, f"]({one.source})"):
         assert fact in row

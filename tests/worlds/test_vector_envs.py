@@ -195,7 +195,7 @@ def test_nobody_moves_where_one_action_is_wrong() -> None:
 
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "worlds" / "gpu.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "clusters_and_gpus.md").read_text("utf-8")
     example = next(found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "make_vec" in found)
     exec(example, {})
     assert capsys.readouterr().out == "(8, 64, 64, 3) (8, 4, 4)\n"

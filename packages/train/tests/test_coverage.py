@@ -278,7 +278,7 @@ def test_the_check_command(collected: tuple[Path, Collected], capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out)["steps"] == {"n": 2, "mean": 13.0, "std": 0.0}
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "training_data.md"
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "train.md"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The answer in a model's text: reasoning is left out, and the last complete answer counts (docs/chat.md)."""
+"""The answer in a model's text: reasoning is left out, and the last complete answer counts (docs/howto/policies.md)."""
 
 from __future__ import annotations
 

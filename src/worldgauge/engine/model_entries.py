@@ -334,7 +334,7 @@ def _check_answerer(model: Any, name: str, kind: AnswererKind) -> WorldModel | A
         if not held
     ]
     if lacks:
-        raise UsageError(f"'{name}' is no {called}: it lacks {' and '.join(lacks)} (docs/adding.md shows one)")
+        raise UsageError(f"'{name}' is no {called}: it lacks {' and '.join(lacks)} (docs/reference/model_spec.md)")
     checked: WorldModel | Agent = model
     return checked
 

@@ -1,7 +1,7 @@
 """The client side of models and estimators that run in another process, environment or machine.
 
-`open_model` and `open_estimator` connect to one. docs/protocol.md describes the protocol, and worldgauge_serve.py is
-the server side.
+`open_model` and `open_estimator` connect to one. docs/reference/protocol.md describes the protocol, and
+worldgauge_serve.py is the server side.
 """
 
 from __future__ import annotations

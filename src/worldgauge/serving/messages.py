@@ -1,4 +1,4 @@
-"""Converts requests to messages, and checks what comes back (docs/protocol.md)."""
+"""Converts requests to messages, and checks what comes back (docs/reference/protocol.md)."""
 
 from __future__ import annotations
 

@@ -689,7 +689,7 @@ def _judge(check: ModelCheck, trial: Trial, report: Progress = lambda done, tota
         reason = one_line(error)
     except ModelError as error:
         findings.append(
-            CheckFinding(one_line(error), "Run it alone on this question; docs/adding.md shows a whole model.")
+            CheckFinding(one_line(error), "Run it alone on this question; docs/howto/wrap_keys.md shows a whole model.")
         )
     status: Status = "ok" if reason is None else "not asked"
     if findings:

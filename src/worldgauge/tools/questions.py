@@ -80,11 +80,13 @@ def write_questions(
     """
     opened, folder = open_suite(suite_name(suite), settings or {}), Path(out)
     if opened.answerer_kind == "agent":
-        raise UsageError(f"suite '{opened.name}' asks agents, in words: there is nothing to imagine; see docs/chat.md")
+        raise UsageError(
+            f"suite '{opened.name}' asks agents, in words: there is nothing to imagine; see docs/howto/policies.md"
+        )
     if isinstance(opened, ActedSuite):
         raise UsageError(
             f"suite '{opened.name}' asks as it goes: what it asks depends on the answers before; "
-            "serve the model instead (docs/adding.md)"
+            "serve the model instead (docs/howto/wrap_http.md)"
         )
     spec = ModelSpec("questions")
     if model is not None:

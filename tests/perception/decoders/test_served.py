@@ -350,7 +350,7 @@ def test_settings_come_as_a_query_too() -> None:
 
 
 def test_the_decoder_on_the_page_is_one(tmp_path: Path, opened: Opened) -> None:
-    page = (DOCS / "adapters.md").read_text("utf-8")
+    page = (DOCS / "howto" / "models" / "decoder_details.md").read_text("utf-8")
     (block,) = (found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class Still" in found)
     (tmp_path / "mine.py").write_text(block, "utf-8")
     decoder = opened(f"cmd:{PYTHON} -m worldgauge_serve {tmp_path / 'mine.py'}:Still?gain=2")

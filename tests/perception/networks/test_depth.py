@@ -253,7 +253,7 @@ def test_memory_and_warp_run_on_a_recording_with_it(
 
 @pytest.mark.slow
 def test_a_server_of_it_as_the_docs_show_gives_the_same(published: Path, depth: np.ndarray, tmp_path: Path) -> None:
-    docs = (DOCS / "adapters.md").read_text("utf-8")
+    docs = (DOCS / "howto" / "models" / "depth_anything.md").read_text("utf-8")
     (code,) = (code for code in re.findall(r"```python\n(.*?)```", docs, re.DOTALL) if "class Indoor" in code)
     (tmp_path / "indoor.py").write_text(code)
     at = f"cmd:{sys.executable} -m worldgauge_serve {tmp_path / 'indoor.py'}:Indoor?folder={published}"

@@ -141,7 +141,7 @@ def test_the_benchmark_measures_on_the_processor_too_and_says_that_it_did() -> N
 
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "worlds" / "gpu.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "howto" / "clusters_and_gpus.md").read_text("utf-8")
     example = next(found for found in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "world.views" in found)
     exec(example, {})
     assert capsys.readouterr().out == "(8, 36, 64, 3) float32\n"

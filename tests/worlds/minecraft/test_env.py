@@ -146,7 +146,7 @@ def test_several_side_by_side_are_those_alone(voxels, vector) -> None:
 
 @pytest.mark.minecraft
 def test_environment_of_the_page_steps(packages, tmp_path):
-    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "worlds" / "minecraft.md").read_text("utf-8"), re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "howto" / "minecraft.md").read_text("utf-8"), re.DOTALL)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("(90, 160, 3)")

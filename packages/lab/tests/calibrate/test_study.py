@@ -361,7 +361,7 @@ def test_worn_frames_cost_little(tmp_path: Path) -> None:
 
 
 def test_model_of_the_calibration_page_goes_half_as_far(tmp_path: Path) -> None:
-    page = (DOCS / "calibration.md").read_text("utf-8")
+    page = (DOCS / "howto" / "check_and_calibrate.md").read_text("utf-8")
     (code,) = re.findall(r"<!-- file: half.py -->\n```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "half.py").write_text(code, "utf-8")
     words = shlex.split(re.findall(r"^ {4}worldgauge (calibrate .* half .*)$", page, re.MULTILINE)[0])

@@ -12,7 +12,7 @@ from worldgauge.core.io import read_json_object
 
 pytest.importorskip("torch")
 
-PAGE = DOCS / "training.md"
+PAGE = DOCS / "howto" / "train.md"
 SMALLER = {
     "--train 64": "--train 2",
     "--mem 8": "--mem 1",
@@ -28,7 +28,7 @@ FASTER = {
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_the_first_commands_of_the_page_run(tmp_path: Path) -> None:
-    block = re.search(r"(?:^    worldgauge .*\n)+", PAGE.read_text("utf-8"), re.MULTILINE)
+    block = re.search(r"(?:^worldgauge .*\n)+", PAGE.read_text("utf-8"), re.MULTILINE)
     assert block is not None
     lines = [line.strip().removeprefix("worldgauge ") for line in block[0].splitlines()]
     assert [line.split()[0] for line in lines] == ["collect", "train", "run"]

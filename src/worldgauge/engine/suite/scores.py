@@ -479,7 +479,7 @@ def _facts(text: str) -> Mapping[str, Any]:
             f"got {facts.get('compares')!r} (metrics of the suites need no --metric)"
         )
     if missing := [name for name in ("unit", "better", "bounds", "version") if name not in facts]:
-        raise UsageError(f"metric '{name_of(text)}' is registered without {missing[0]}; see docs/adding.md")
+        raise UsageError(f"metric '{name_of(text)}' is registered without {missing[0]}; see docs/howto/extend.md")
     return facts
 
 

@@ -1,4 +1,4 @@
-"""A decoder that runs in an environment of its own, such as VGGT, SpatialTrackerV2 or ViPE (docs/adapters.md)."""
+"""A decoder that runs in its own environment, such as VGGT or ViPE (docs/howto/models/camera_decoders.md)."""
 
 from __future__ import annotations
 

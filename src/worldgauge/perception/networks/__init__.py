@@ -162,7 +162,7 @@ class RowNetwork(Protocol):
 
 networks: Registry[Callable[[Path, ComputeDevice], Any]] = Registry("network", __name__)
 """Facts: `what` it is for ("lpips", "dino", "aesthetic", "imaging", "video", "segment", "track", "detect", "depth").
-half: whether its numbers stay correct in float16, as measured (docs/weights.md)."""
+half: whether its numbers stay correct in float16, as measured (docs/howto/learned_metrics.md)."""
 
 
 class Ready(NamedTuple):
@@ -191,7 +191,7 @@ def ready(name: str, *, device: str = "", precision: Precision | None = None) ->
 
 def usual_precision(name: str, device: str) -> Precision:
     """Return the precision that a network runs in by default. Returns float16 on CUDA for networks whose numbers stay
-    correct with it (docs/weights.md), else float32."""
+    correct with it (docs/howto/learned_metrics.md), else float32."""
     return "float16" if device.startswith("cuda") and networks.entry(name).facts.get("half") else "float32"
 
 

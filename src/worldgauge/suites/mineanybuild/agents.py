@@ -505,7 +505,7 @@ class ChatAgent:
         max_tokens: Of every answer.
         prompts: Folder whose files replace ours.
         recording: Folder that stores all replies.
-        replay: "use", "only" or "off" (docs/chat.md).
+        replay: "use", "only" or "off" (docs/howto/policies.md).
         input_price: Of a million tokens.
         output_price: Of a million tokens.
         budget: Cap in the same money.

@@ -422,7 +422,7 @@ def _impatient() -> Any:
 
 @pytest.mark.parametrize("given", [{}, {"policy": ""}, {"policy": "my_policy.py:Mine"}])
 def test_none_is_named(given: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=r"the proposer 'process' asks a policy of yours, .*docs/policies.md"):
+    with pytest.raises(UsageError, match=r"the proposer 'process' asks a policy of yours, .*docs/howto/policies.md"):
         proposers.get("process")(PolicyKit("manipulation", 5, options=given))
 
 

@@ -349,11 +349,11 @@ def test_a_policy_of_an_arm_is_refused_and_none_is_told() -> None:
         LoopSettings.of({"task": "navigation", "proposer": "process"})
 
 
-PAGE = DOCS / "policies.md"
+PAGE = DOCS / "howto" / "policies.md"
 
 
 def test_the_example_is_short_and_answers(tmp_path: Path) -> None:
-    code, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    code, _, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert len([line for line in code.split("\n") if line.strip()]) <= 12
     (tmp_path / "wiggle.py").write_text(code, "utf-8")
     hand = np.array([0.1, 0.2, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0])
@@ -376,7 +376,7 @@ def test_the_example_is_short_and_answers(tmp_path: Path) -> None:
 
 
 def test_the_example_that_walks_answers(tmp_path: Path) -> None:
-    _, code = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    _, code, _ = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     (tmp_path / "ahead.py").write_text(code, "utf-8")
     options = {"n": 2, "length": 3, "steps": {step.name.lower(): number for number, step in STEPS.items()}}
     server = open_estimator(f"cmd:{sys.executable} -m worldgauge_serve '{tmp_path}/ahead.py:Ahead'", KIND)
@@ -389,8 +389,8 @@ def test_the_example_that_walks_answers(tmp_path: Path) -> None:
 
 def test_a_person_is_a_row_beside_the_references(episodes: Path, tmp_path: Path) -> None:
     """The three commands of the page, in a small world."""
-    section = PAGE.read_text("utf-8").split("\n## A person\n")[1].split("\n## ")[0]
-    references, person, report = re.findall(r"^    worldgauge (.*)$", section, re.MULTILINE)
+    section = PAGE.read_text("utf-8").split("\n## Act as a person\n")[1].split("\n## ")[0]
+    references, person, report = re.findall(r"^worldgauge (.*)$", section, re.MULTILINE)
     small = " --set view_px=48 --set panorama_px=128 --set decisions=1"
     done = command(tmp_path, *shlex.split(references.replace("DIR", str(episodes)) + small))
     assert done.returncode == 0, done.stderr

@@ -205,6 +205,6 @@ def lacks_names(world: WorldFacts) -> str | None:
     if found.is_published and found.names is None:
         return (
             f"scene '{found.key}' has no names of things: unpack the semantic files of the data set beside its scan; "
-            "see docs/worlds/scan.md"
+            "see docs/howto/scans.md"
         )
     return None

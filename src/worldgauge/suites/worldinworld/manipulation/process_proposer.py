@@ -1,4 +1,4 @@
-"""`process`: plans of a policy that runs in a process of its own, such as 3D Diffuser Actor (docs/policies.md)."""
+"""`process`: plans of a policy in its own process, such as 3D Diffuser Actor (docs/howto/policies.md)."""
 
 from __future__ import annotations
 

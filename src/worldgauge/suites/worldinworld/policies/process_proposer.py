@@ -1,4 +1,4 @@
-"""`process` of those who walk: plans of a policy that runs in a process of its own (docs/policies.md)."""
+"""`process` of those who walk: plans of a policy that runs in a process of its own (docs/howto/policies.md)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def address_of(kit: PolicyKit) -> str:
     if not is_served(at):
         raise UsageError(
             f"the proposer '{NAME}' asks a policy of yours, got '{at}'; "
-            'give --set "policy=cmd:python -m worldgauge_serve my_policy.py:Mine" (docs/policies.md)'
+            'give --set "policy=cmd:python -m worldgauge_serve my_policy.py:Mine" (docs/howto/policies.md)'
         )
     return at
 
