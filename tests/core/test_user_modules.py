@@ -8,7 +8,7 @@ import pytest
 from worldgauge.core import user_modules
 from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError
-from worldgauge.core.user_modules import recall, remember
+from worldgauge.core.user_modules import import_file, module_digest, recall, remember
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.suite.base import suites
 from worldgauge.worlds import open_world
@@ -68,3 +68,15 @@ def test_the_code_of_the_project_is_no_code_of_the_user(tmp_path: Path) -> None:
         (tmp_path / folder / "net.py").write_text("LEVEL = 1\n")
     assert not user_modules._digests(str(tmp_path / "worldgauge_train" / "net.py"))
     assert user_modules._digests(str(tmp_path / "mine" / "net.py"))
+
+
+def test_a_copy_of_a_file_that_is_gone_is_imported_again(tmp_path: Path) -> None:
+    copies = [tmp_path / name / "twice.py" for name in ("first", "second")]
+    for copy in copies:
+        copy.parent.mkdir()
+        copy.write_text("VALUE = 1\n")
+    import_file(copies[0], "model")
+    copies[0].unlink()
+    module, found = import_file(copies[1], "model")
+    assert module.__file__ == str(copies[1])
+    assert found == f"sha256:{module_digest(module)}"

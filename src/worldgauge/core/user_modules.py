@@ -82,8 +82,9 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
     except OSError as error:
         raise UsageError(f"{what} file {path}: cannot be read ({error.strerror})") from None
     name = f"{_FILE_MODULE_PREFIX}{re.sub(r'[^A-Za-z0-9]', '_', path.stem)}_{found[:12]}"
-    if name in sys.modules:
-        return sys.modules[name], f"sha256:{found}"
+    there = sys.modules.get(name)
+    if there is not None and os.path.isfile(str(there.__file__)):  # a copy that is gone has no fingerprint
+        return there, f"sha256:{found}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
