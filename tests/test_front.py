@@ -131,6 +131,7 @@ def test_what_runs_beside_a_model_imports_the_serving_file_alone() -> None:
 
 
 def test_a_suite_needs_at_most_five_imports() -> None:
-    tutorial = (ROOT / "docs" / "tutorials" / "build_a_suite.md").read_text("utf-8").partition("```python")[2].partition("```")[0]
+    page = (ROOT / "docs" / "tutorials" / "build_a_suite.md").read_text("utf-8")
+    tutorial = page.partition("```python")[2].partition("```")[0]
     for text in (tutorial, (ROOT / "examples" / "hello_suite.py").read_text("utf-8")):
         assert 0 < len(imports_in(text)) <= 5

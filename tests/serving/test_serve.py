@@ -1,4 +1,4 @@
-"""A model in its own process, over each transport of docs/reference/protocol.md; queried with bare sockets and pipes."""
+"""A model in its own process, over each transport of docs/reference/protocol.md, with bare sockets and pipes."""
 
 import fcntl
 import http.client
