@@ -3,8 +3,8 @@
 `python -m benchmarks.changes [--suite NAME ...] [--out FOLDER] [--json FILE] [--page]` prints a table per suite: value,
 95 % interval, n. It counts the violations: pairs in which a harmless change is not better than a real one. FOLDER keeps
 data and videos, so an interrupted study resumes. `--page` writes the tables and pictures of the pages on metric
-sensitivity from stored values. The tasks of worldinworld take hours each. ST-LPIPS is measured if `torch` and `stlpips_pytorch` are
-installed.
+sensitivity from stored values. The tasks of worldinworld take hours each. ST-LPIPS is measured if `torch` and
+`stlpips_pytorch` are installed.
 """
 
 from __future__ import annotations
