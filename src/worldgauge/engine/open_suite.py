@@ -128,8 +128,9 @@ def _share(limit: int | str) -> float:
 
 
 def clusters_of(suite: Suite, tasks: Iterable[Task]) -> list[str]:
-    """Cluster of each task that is not skipped."""
-    return [task.cluster or suite.cluster_of(task.id, task.group) for task in tasks if task.skip is None]
+    """Cluster of each task that is not skipped and counts in the headline."""
+    counted = (task for task in tasks if task.skip is None and suite.counts_in_headline(task))
+    return [task.cluster or suite.cluster_of(task.id, task.group) for task in counted]
 
 
 def _meant(suite: Suite, data: Path) -> str:

@@ -22,6 +22,7 @@ from worldgauge.core.errors import DataError, ModelError, NotApplicableError, Us
 from worldgauge.core.geometry import yaw_pitch_from_pose
 from worldgauge.core.model import ModelSpec
 from worldgauge.core.video import Clip, header_frames, resize
+from worldgauge.engine.open_suite import clusters_of
 from worldgauge.engine.result import export
 from worldgauge.engine.resume import score_key, task_key
 from worldgauge.engine.run import RunRequest, run, score
@@ -59,6 +60,14 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def tasks(data):
     return {task.id: task for task in Mind().tasks(data)}
+
+
+def test_the_power_of_a_data_set_is_that_of_its_memory_clips(tasks):
+    counted = [task.group["test"] for task in tasks.values() if Mind().counts_in_headline(task)]
+    assert counted
+    assert set(counted) == {"mem"}
+    assert all(Mind(tests="mirror").counts_in_headline(task) for task in tasks.values())
+    assert len(clusters_of(Mind(), tasks.values())) == len(counted)
 
 
 def perform(model, task, folder, **settings):

@@ -267,6 +267,10 @@ class Suite:
         """
         return task
 
+    def counts_in_headline(self, task: Task) -> bool:
+        """Whether the headline has a value for a task. The power of a data set is that of its headline."""
+        return True
+
     def perform(self, task: Task, model: Any, task_context: TaskContext) -> Record:
         """Ask the model and keep its answer. The model runs nowhere else.
 

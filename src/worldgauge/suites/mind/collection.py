@@ -33,7 +33,7 @@ from worldgauge.engine.collection import (
     without_test_split,
 )
 from worldgauge.engine.options import option, plain
-from worldgauge.suites.mind.actions import MIRROR_PATHS, Perspective, space_of
+from worldgauge.suites.mind.actions import Perspective, space_of
 from worldgauge.suites.mind.format import files
 from worldgauge.suites.mind.format.check import check as check_folder
 from worldgauge.suites.mind.format.files import Part
@@ -223,10 +223,10 @@ class MindCollection(Collection):
             yield Item(clip.id, asdict(clip), f"{clip.perspective}-{clip.scene}")
 
     def clusters(self) -> Iterator[str]:
-        """Worlds of the test clips; a start image has several tasks."""
-        for clip in planned_clips({**plain(self.options), **self.settings()}):
-            if clip.part != "train":
-                yield from [clip.scene] * (len(MIRROR_PATHS) if clip.part == "mirror_test" else 1)
+        """Worlds of the memory test, which gives the headline. Without it, of all test clips and start images."""
+        planned = list(planned_clips({**plain(self.options), **self.settings()}))
+        own = [clip.scene for clip in planned if clip.part == "mem_test"]
+        return iter(own or [clip.scene for clip in planned if clip.part != "train"])
 
     def is_done(self, item: Item) -> bool:
         """Whether all files of an item are there; the folder of a clip is put in place in one step."""

@@ -93,6 +93,10 @@ class Mind(SubmittedSuite):
         """The picture of mirrored paths, the walk that several action spaces share; see `tasks.cluster_of`."""
         return tasks.cluster_of(task)
 
+    def counts_in_headline(self, task: Task) -> bool:
+        """Clips of the memory test."""
+        return task.group.get("test") == "mem" or "mem" not in self.options.tests.split(",")
+
     def perform(self, task: Task, model: WorldModel, task_context: TaskContext) -> Record:
         """Show the context, give the keys, store the video lossless; finished videos are copied."""
         return protocol.perform(task, model, task_context, self.options)
