@@ -66,7 +66,7 @@ def write_folder(
         "data_fingerprint": "d",
         "tasks": len(tasks),
         "task_keys": {task.id: f"k{k}" for k, task in enumerate(tasks)},
-        "versions": {"worldgauge": "0.1.0"},
+        "versions": {"worldgauge": "0.2.0"},
         "platform": {"system": "Linux"},
         "created": "2026-01-01T00:00:00+00:00",
     }
