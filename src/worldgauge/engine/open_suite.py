@@ -58,8 +58,11 @@ def import_suite(home: str, name: str, settings: Mapping[str, Any]) -> Suite:
     return open_suite(name, settings)
 
 
-def list_tasks(suite: Suite, data: Path, limit: int | str | None = None) -> list[Task]:
-    """List the tasks of a data set: all, or as many as `limit` says (5, "10%"), spread over clusters and kinds."""
+def list_tasks(suite: Suite, data: Path, limit: int | str | None = None, only: Collection[str] = ()) -> list[Task]:
+    """List the tasks of a data set, those with the ids `only` if it has any.
+
+    All, or as many as `limit` says (5, "10%"), spread over clusters and kinds.
+    """
     share = None if limit is None else _share(limit)
     try:
         tasks = list(suite.tasks(data))
@@ -75,6 +78,7 @@ def list_tasks(suite: Suite, data: Path, limit: int | str | None = None) -> list
         check_file_slugs(task.id for task in tasks)
     except UsageError as error:
         raise UsageError(f"suite '{suite.name}', task ids of {data}: {error}") from None
+    tasks = [task for task in tasks if task.id in only] if only else tasks
     if share is None or limit is None:
         return tasks
     return spread_tasks(suite, tasks, math.ceil(share * len(tasks)) if isinstance(limit, str) else int(limit))

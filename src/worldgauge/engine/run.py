@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from pathlib import Path
@@ -200,6 +200,7 @@ class RunRequest:
     score_device: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     matched_baselines: bool = False
+    only: Collection[str] = ()  # ids of the tasks that `limit` chooses from; empty for all
     stand_in: str | None = None  # one of `models`, which takes the part of the user's
     fingerprints: Mapping[str, str] = field(default_factory=dict)  # `fingerprint` by label that models must have
 
@@ -399,7 +400,7 @@ class _Opened:
         acted = acted_by(suite, "") is not None
         if acted and (workers != 1 or request.on not in (None, "local")):
             raise UsageError("a person acts on this machine, in one task at a time: leave out --workers and --on")
-        tasks = list_tasks(suite, request.data, request.limit)
+        tasks = list_tasks(suite, request.data, request.limit, request.only)
         kind = suite.answerer_kind
         models = [ModelAddress.parse(one, kind) if isinstance(one, str) else one for one in request.models]
         logs, shared = (None, ()) if dry else (request.out / "logs", (request.out,))

@@ -493,6 +493,7 @@ def _run_suite(
         seed=request.seed,
         settings=one.settings,
         limit=None if one.tasks == one.of else one.tasks,
+        only=one.only,
         deadline_s=request.deadline_s,
         labels=request.labels,
         fingerprints={label: fingerprint(report.identity) for label, report in plan.reports.items()},

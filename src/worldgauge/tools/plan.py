@@ -9,7 +9,7 @@ import math
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,12 +25,12 @@ from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite, sp
 from worldgauge.engine.run import ModelLike, RunRequest, execute
 from worldgauge.engine.sets import SetPart, named_sets
 from worldgauge.engine.store import read_journal
-from worldgauge.engine.suite.base import Suite
+from worldgauge.engine.suite.base import ActedSuite, AnsweredSuite, Suite
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.suite.decoy import arms_for, arms_of
 from worldgauge.tools.check_model import ModelReport
 from worldgauge.tools.model_trial import ModelSpeed
-from worldgauge_serve import last_length
+from worldgauge_serve import last_length, next_length
 
 SIZES = ((128, 72), (256, 144), (640, 360))
 """Frame sizes at which the speed of a model without a size of its own is measured."""
@@ -122,6 +122,7 @@ class SuitePlan:
         difference: The same in the headline's unit. None if the data set does not say how much clusters differ.
         reason: Why it is left out.
         settings: Settings of the suite that suit the models.
+        only: Ids of the tasks that every model can do. Empty for all.
     """
 
     suite: str
@@ -137,6 +138,7 @@ class SuitePlan:
     difference: float | None = None
     reason: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    only: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -145,11 +147,13 @@ class SuiteCost:
 
     Attributes:
         data: Folder of its data. None if it is not made yet.
+        tasks: Tasks that every model can do.
         costs: Cost of a task by model, for models that the suite fits.
         baselines: Number of baselines that run beside the models.
         megabytes: Disk space of a rollout.
         asked_settings: Settings of the suite that differ from its defaults.
         spread: Standard deviation over clusters of a paired difference, in the headline's unit.
+        too_long: Number of tasks that are too long for a model.
     """
 
     suite: Suite
@@ -161,6 +165,7 @@ class SuiteCost:
     megabytes: float
     asked_settings: Mapping[str, Any] = field(default_factory=dict)
     spread: float | None = None
+    too_long: int = 0
 
     @property
     def reason(self) -> str:
@@ -188,7 +193,7 @@ class SuiteCost:
         return SuitePlan(
             self.suite.name,
             len(chosen),
-            len(self.tasks),
+            len(self.tasks) + self.too_long,
             len(set(clusters)),
             round(rollouts),
             round(frames),
@@ -198,6 +203,7 @@ class SuiteCost:
             power.effect,
             None if power.effect is None or self.spread is None else power.effect * self.spread,
             settings=self.asked_settings,
+            only=[task.id for task in self.tasks] if self.too_long else (),
         )
 
     @property
@@ -232,12 +238,15 @@ def measure_suite(
         The cost of a task for each model.
     """
     suite = open_suite(name, settings)
-    tasks = [task for task in list_tasks(suite, data) if task.skip is None]
+    known = [task for task in list_tasks(suite, data) if task.skip is None]
+    tasks = fitting_tasks(suite, known, [report.spec for report in reports.values()])
+    if len(set(clusters_of(suite, tasks))) < min(FEWEST_CLUSTERS, len(set(clusters_of(suite, known)))):
+        tasks = known
     costs: dict[str, TaskCost] = {}
     megabytes = 0.0
     for label, report in reports.items():
         meter = Meter(report.spec)
-        pilot = run_pilot(name, meter, data, settings, PILOT_TASKS)
+        pilot = run_pilot(name, meter, data, settings, PILOT_TASKS, [task.id for task in tasks])
         if not pilot.done:
             costs[label] = TaskCost(asked=0.0, skipped=pilot.skipped or "no task of the data fits the model")
             continue
@@ -250,7 +259,22 @@ def measure_suite(
         )
         megabytes = max(megabytes, pilot.megabytes)
     spread = part.spread if part else None
-    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread)
+    too_long = len(known) - len(tasks)
+    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread, too_long)
+
+
+def fitting_tasks(suite: Suite, tasks: Sequence[Task], specs: Iterable[Mapping[str, Any]]) -> list[Task]:
+    """Tasks whose recordings are not longer than every model of these specs can generate."""
+    rules = [(spec["lengths"], spec["fps"]) for spec in specs if spec.get("lengths") is not None]
+
+    def fits(task: Task) -> bool:
+        episode, start = suite.episode(task)
+        seconds, rate = (len(episode.clip) - start) / episode.clip.fps, episode.clip.fps
+        return all(next_length(rule, 1 + math.ceil(seconds * (fps or rate) - 1e-6)) is not None for rule, fps in rules)
+
+    if not rules or isinstance(suite, (ActedSuite, AnsweredSuite)) or suite.settings.get("horizon_s") is not None:
+        return list(tasks)
+    return [task for task in tasks if fits(task)]
 
 
 @dataclass(frozen=True)
@@ -272,11 +296,14 @@ class Pilot:
     skipped: str
 
 
-def run_pilot(name: str, model: ModelLike, data: Path, settings: Mapping[str, Any], tasks: int) -> Pilot:
+def run_pilot(
+    name: str, model: ModelLike, data: Path, settings: Mapping[str, Any], tasks: int, only: Collection[str] = ()
+) -> Pilot:
     """Run a few tasks of a suite, spread over its clusters."""
     with tempfile.TemporaryDirectory() as folder:
         began = _cpu_s()
-        request = RunRequest(name, models=(model,), data=data, out=Path(folder), settings=settings, limit=tasks)
+        wanted: dict[str, Any] = {"settings": settings, "limit": tasks, "only": only}
+        request = RunRequest(name, models=(model,), data=data, out=Path(folder), **wanted)
         run = execute(request, lambda step: None).folders[0]
         spent = _cpu_s() - began
         ended = list(read_journal(run.journal_path).values())
