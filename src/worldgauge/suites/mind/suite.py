@@ -95,7 +95,7 @@ class Mind(SubmittedSuite):
 
     def counts_in_headline(self, task: Task) -> bool:
         """Clips of the memory test."""
-        return task.group.get("test") == "mem" or "mem" not in self.options.tests.split(",")
+        return task.group.get("test", "mem") == "mem" or "mem" not in self.options.tests.split(",")
 
     def perform(self, task: Task, model: WorldModel, task_context: TaskContext) -> Record:
         """Show the context, give the keys, store the video lossless; finished videos are copied."""
