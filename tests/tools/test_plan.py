@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import ModelSpec
-from worldgauge.engine.open_suite import open_suite
+from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.sets import SetPart
 from worldgauge.engine.suite.contract import Task
 from worldgauge.tools.check_model import ModelReport
@@ -23,6 +24,7 @@ from worldgauge.tools.plan import (
     choose_tasks,
     declared_suite,
     fitting_horizon,
+    fitting_tasks,
     measure_suite,
     speed_at,
 )
@@ -139,3 +141,36 @@ def test_a_suite_that_fits_no_model_says_why(walks: Path) -> None:
     (plan,) = choose_tasks([found], None)
     assert plan.tasks == 0
     assert "makes 9 frames" in plan.reason
+
+
+def test_tasks_that_are_too_long_for_a_model_are_not_chosen(walks: Path) -> None:
+    suite = open_suite("loopnav", {})
+    tasks = list_tasks(suite, walks)
+    seconds = {}
+    for task in tasks:
+        episode, start = suite.episode(task)
+        seconds[task.id] = (len(episode.clip) - start) / episode.clip.fps
+    shortest = min(seconds, key=seconds.__getitem__)
+    last = 1 + math.ceil(seconds[shortest] * 16)
+    specs = [{"lengths": f"1n+1 to {last}", "fps": 16}, {"lengths": None, "fps": None}]
+    assert shortest in {task.id for task in fitting_tasks(suite, tasks, specs)}
+    specs[0]["lengths"] = f"1n+1 to {last - 1}"
+    assert fitting_tasks(suite, tasks, specs) == []
+    assert fitting_tasks(suite, tasks, specs[1:]) == tasks
+    assert list_tasks(suite, walks, only=[shortest]) == [task for task in tasks if task.id == shortest]
+
+
+def test_a_plan_scales_what_a_moving_video_costs_by_the_speed_here(walks: Path) -> None:
+    part = SetPart("loopnav", {}, task_s=30.0, pilot_s=1.0, spread=0.5)
+    plain, scaled = (
+        measure_suite("loopnav", walks, {"m": report()}, baselines=0, settings={}, part=one) for one in (None, part)
+    )
+    assert scaled.costs["m"].scoring_s > 10 * plain.costs["m"].scoring_s
+    assert (plain.spread, scaled.spread) == (None, 0.5)
+
+
+def test_a_difference_is_in_the_unit_of_the_headline_if_the_set_says_how_much_clusters_differ() -> None:
+    known = choose_tasks([replace(cost("targetbench", 10), spread=0.2)], None)[0]
+    unknown = choose_tasks([cost("targetbench", 10)], None)[0]
+    assert known.difference == pytest.approx(0.2 * (known.effect or 0))
+    assert unknown.difference is None
