@@ -89,7 +89,7 @@ class ActionSpace:
         raise ShapeError(f"action space '{self.name}' has no axis '{name}', only {[a.name for a in self.axes]}")
 
 
-# Steady walking covers 0.215859 blocks in one 50 ms tick (specification of the game's physics).
+# Steady walking covers 0.215859 blocks in one 50 ms tick.
 WALK_STEP_M = 0.215859
 
 LOOP_WALK = ActionSpace(

@@ -47,7 +47,7 @@ def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], floa
     return float(distance(prepared(x), prepared(y)))
 
 
-@metric("lpips", unit="1", better="lower", bounds=(0.0, math.inf), source="LoopNav, section 4; LPIPS 0.1")
+@metric("lpips", unit="1", better="lower", bounds=(0.0, math.inf), source="LoopNav, C.2; LPIPS 0.1")
 def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -> float:
     """A learned distance (LPIPS) of two frames at their own size.
 
@@ -117,7 +117,7 @@ def frechet_distance(features_a: ArrayLike, features_b: ArrayLike) -> float:
     return max(0.0, float(offset @ offset + (x**2).sum() + (y**2).sum() - 2 * shared))
 
 
-@metric("fvd", unit="feature^2", better="lower", bounds=(0.0, math.inf), source="LoopNav, section 4; I3D of K400")
+@metric("fvd", unit="feature^2", better="lower", bounds=(0.0, math.inf), source="LoopNav, C.2; I3D of K400")
 def fvd(features_a: ArrayLike, features_b: ArrayLike) -> float:
     """Frechet distance of the I3D features of two sets of videos (FVD).
 

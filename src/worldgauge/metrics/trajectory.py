@@ -4,7 +4,7 @@
     trans_m, rot_deg = relative_errors(truth, aligned(generated, fit.sim))
 
 Poses are camera-to-world (n, 4, 4). The rotation of the alignment cancels in relative poses, so the relative error only
-depends on its scale (specification mind, section 4.7).
+depends on its scale.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from worldgauge.core.geometry import FloatArray, rotation_angle
 from worldgauge.core.umeyama import Alignment, Sim3, umeyama
 from worldgauge.metrics._registry import metric
 
-_SOURCE = "MIND, section 4.7 of the specification: umeyama_sim3, compute_rpe"
+_SOURCE = "MIND, section 3.5; released scorer"
 _REGULAR = 1e-12
 """Added to the variance, in square units, as released: it keeps the scale of a camera that does not move at 0."""
 
@@ -27,7 +27,7 @@ _REGULAR = 1e-12
 def fit_points(source: ArrayLike, target: ArrayLike) -> Alignment:
     """Fit generated camera centres to the true ones with `umeyama`, regularised as MIND released it.
 
-    Source: MIND, section 4.7.5 of the specification.
+    Source: MIND, released scorer.
 
     Args:
         source: (n, 3) generated camera centres.
@@ -65,7 +65,7 @@ def relative_errors(truth: ArrayLike, generated: ArrayLike, delta: int = 1) -> t
     E_i = (Q_i^-1 Q_{i+delta})^-1 (P_i^-1 P_{i+delta}) with Q of `truth` and P of `generated`. The errors are the length
     of its translation and its angle. The angle is exact near 0, where the released arc cosine is off by up to 2e-5
     degrees.
-    Source: MIND, section 4.7.6 of the specification.
+    Source: MIND, released scorer.
 
     Args:
         truth: (n, 4, 4) camera-to-world.

@@ -33,7 +33,7 @@ class ImageList(NamedTuple):
 
 def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] = "ours") -> ImageList:
     """Read a list of images. `reader`: "released" skips the line after each pose, so that every other pose of a file
-    without lines of 2-D points is lost (specification mind, B14); it cuts names at the first blank, and takes a
+    without lines of 2-D points is lost; it cuts names at the first blank, and takes a
     quaternion of zeros for no rotation; it sorts names as text. "ours" skips the lines that are no poses."""
     is_text = isinstance(source, str) and "\n" in source
     text = str(source) if is_text else read_text(Path(source), MAX_BYTES)

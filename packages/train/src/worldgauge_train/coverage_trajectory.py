@@ -1,7 +1,7 @@
 """Trajectories of post-training data: panoramas with depth, poses and actions; written atomically, read back.
 
 On disk: <scene>/<number>/ with frames.mp4 (lossless) or frames/*.png, depth.npz (whole millimetres per frame, 0 for
-none), steps.jsonl and manifest.json (specification: world_in_world, 10.4).
+none), steps.jsonl and manifest.json.
 
 Example:
     write_trajectory(root, scene, 0, views, steps, facts)
@@ -357,7 +357,7 @@ class TrajectoryIndex:
         return sum(entry.frames for entry in self.trajectories)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[TrajectoryEntry, int]:
-        """Draw a clip: a trajectory in proportion to its length, then its first frame (specification, 10.4)."""
+        """Draw a clip: a trajectory in proportion to its length, then its first frame."""
         long = [entry for entry in self.trajectories if entry.frames >= n]
         if not long:
             raise DataError(f"no trajectory has {n} frames; ask for shorter clips")

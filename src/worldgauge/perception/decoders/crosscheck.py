@@ -94,7 +94,7 @@ def second_opinion_version() -> int | None:
 
 
 FLAGGED = 0.10
-"""Share of the path length above which two decoders disagree (Target-Bench specification, section 9.3)."""
+"""Share of the path length above which two decoders disagree."""
 _STILL = 1e-9
 
 

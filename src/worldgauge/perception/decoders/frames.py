@@ -61,7 +61,7 @@ def gray_at(frame: Image, size: tuple[int, int]) -> Gray:
 
 
 STILL_PX = 0.5
-"""Target-Bench specification, section 9.3; a still room with noise and compression moves 0.1 px, a walk over 100 px."""
+"""A still room with noise and compression moves 0.1 px, a walk over 100 px."""
 
 _MIN_CORNERS = 20
 _MIN_TRACKED = 0.5
@@ -117,7 +117,7 @@ MIN_REGISTERED_PARTIAL = 0.5
 MAX_REPROJECTION_PX = 2.0
 MIN_POINTS_PER_FRAME = 10.0
 FOCAL_WIDTHS = (0.4, 2.5)
-"""Of an unknown field of view: 103 to 23 degrees. All of these: Target-Bench specification, section 9.3."""
+"""Of an unknown field of view: 103 to 23 degrees."""
 FOCAL_FACTOR = 1.4
 """How far the focal length may be from that of a given field of view, as a factor. Ours."""
 MIN_FROM_START = 3

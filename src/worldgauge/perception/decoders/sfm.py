@@ -3,7 +3,7 @@
     path = decoders.get("sfm-global")().decode(DecodeRequest(video, anchor, anchor_distance_m=1.07, hfov_deg=80.0))
     path.status, path.xy                                        # "ok", (9, 2) metres, +y ahead
 
-Stands on PyCOLMAP: pip install "worldgauge[sfm]". Source: Target-Bench specification, section 9.3.
+Stands on PyCOLMAP: pip install "worldgauge[sfm]".
 """
 
 from __future__ import annotations

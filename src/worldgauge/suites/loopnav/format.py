@@ -1,6 +1,6 @@
 """LoopNav's published format: loop walks as a Motion JPEG video and a JSON record of every frame.
 
-On disk: <type>/<location>/<range>/<stamp>.avi and .json (specification: loopnav, sections 1.8-1.11), and a manifest
+On disk: <type>/<location>/<range>/<stamp>.avi and .json, and a manifest
 that names the world they show.
 Files are in the game's frame: x, y up, z in blocks of one metre, yaw 0 to -z, left positive. Episodes
 are in ours: (x, y, z) -> (x, -z, y), yaw + pi/2, the camera EYE_HEIGHT_M above the feet.

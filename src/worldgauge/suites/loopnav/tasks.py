@@ -17,7 +17,7 @@ from worldgauge.suites.loopnav.format_records import FILE_FAULTS
 from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 MIN_CONTEXT = 32
-"""Frames of exploration below which a loop is rejected (specification section 2.2)."""
+"""Frames of exploration below which a loop is rejected."""
 
 
 def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:

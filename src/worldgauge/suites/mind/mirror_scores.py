@@ -173,7 +173,7 @@ class MotionMeter:
 
 
 def real_motion(source: str, perspective: Perspective) -> float | None:
-    """Compute the median change of real clips over one leg (specification, section 4.4).
+    """Compute the median change of real clips over one leg.
 
     It uses the first clips of the memory test in their order, else of those to train on, else of those in other action
     spaces, so that it is the same for every model.

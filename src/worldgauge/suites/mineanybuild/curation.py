@@ -1,6 +1,6 @@
 """Curation: from structure files, or marked boxes of a world, to a data set. Sources, filters, duplicates.
 
-The filters of the published data are not known; these are ours (specification: mineanybuild, 8).
+The filters of the published data are not known; these are ours.
 """
 
 from __future__ import annotations

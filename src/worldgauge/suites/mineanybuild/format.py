@@ -1,6 +1,6 @@
 """The published layout of MineAnyBuild: rows of the data set, files, pictures, writing.
 
-On disk: data/architectures.json, data/images/, task/Task_*.json (specification: mineanybuild, 2). The published archive
+On disk: data/architectures.json, data/images/, task/Task_*.json. The published archive
 and what we write are read in the same way, by `format_reader`. Limits are checked before memory is taken. The same set
 gives the same bytes.
 

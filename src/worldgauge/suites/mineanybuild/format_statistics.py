@@ -27,7 +27,7 @@ from worldgauge.worlds.blocks.table import known
 
 _SEVERITIES = ("error", "warning", "info")
 _WORDS_OF_INSTRUCTION = 150
-"""At most in a detailed instruction (specification, 6)."""
+"""At most in a detailed instruction."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def rows_after(scenario: Scenario, count: int, fps: float) -> NDArray[np.int64]:
 
 
 SPEED_LIMIT_M_S = 3.0
-"""Of the robot that recorded Target-Bench (specification, section 9.3). Faster data raise it."""
+"""Of the robot that recorded Target-Bench. Faster data raise it."""
 SCORED = frozenset({"ok", "stationary", "partial"})
 """Statuses of a path that can be scored."""
 

@@ -1,4 +1,4 @@
-"""How near a decoded path comes to the path that was walked (Target-Bench, section 4; specification target, section 5).
+"""How near a decoded path comes to the path that was walked (Target-Bench, section 3.2.2).
 
 Example:
     evaluate(path, truth, PROFILES["aligned"], history_rows=50).overall
@@ -6,7 +6,7 @@ Example:
 Paths are (n, 2) metres in the frame of the current pose: origin there, +y ahead, +x to the right. Constants belong to
 a named `Profile`, since the paper prints others than those its tables were made with: no score without its profile.
 Rows are matched by index, never by time, as released. What is matched otherwise is opt-in and never part of the overall
-score (specification target, section 5.13); it takes the walked path from the current frame on: cut its history first.
+score; it takes the walked path from the current frame on: cut its history first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _YAML_WEIGHTS = Weights(0.05, 0.10, 0.10, 0.45, 0.20)
 
 @dataclass(frozen=True)
 class Profile:
-    """Constants of the metrics, by specification table 5.8.
+    """Constants of the metrics.
 
     Attributes:
         miss_m: Metres beyond which a row is missed.
@@ -109,7 +109,7 @@ def profile_of(name: str) -> Profile:
     return PROFILES[name]
 
 
-_SOURCE = "Target-Bench (arXiv 2511.17792), section 4; constants of the profile"
+_SOURCE = "Target-Bench (arXiv 2511.17792), section 3.2.2; constants of the profile"
 
 
 @metric("path/overall", unit="1", better="higher", bounds=(0.0, 1.0), version=2, source=_SOURCE)
@@ -408,7 +408,7 @@ def _check_mode(mode: str, parity: Parity) -> None:
 HEADING_M = 0.5
 """A heading is that of the last half metre: one step of a walk, well above what a decoder is off."""
 
-_OURS = "ours (specification target, section 5.13)"
+_OURS = "worldgauge"
 
 
 @metric("path/time_aligned_ade", unit="m", better="lower", bounds=(0.0, math.inf), version=1, source=_OURS)

@@ -37,7 +37,7 @@ from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_scenes,
 from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M
 
 PANORAMA = (1024, 576)
-"""Width and height of a goal image (specification, section 4)."""
+"""Width and height of a goal image."""
 DESIGN = 2
 """Of the episodes in homes: goals of navigation are out of sight at the start."""
 

@@ -10,7 +10,7 @@
     room = Room("curve", seed=0, contrast=0.15, repeat=True)
     room.view(walk.poses[0], ROOM_CAMERA).rgb      # a World like any other, registered as "room"
 
-Source: Target-Bench specification, section 9.
+Source: worldgauge.
 """
 
 from __future__ import annotations

@@ -286,7 +286,7 @@ RENDERERS: Mapping[str, Callable[[Steps, str], str]] = {
 # A walker that moves by primitives on a floor. A step ends before it would touch something.
 
 RADIUS_M = 0.1
-"""Of the walker (specification, section 4)."""
+"""Of the walker."""
 EYE_HEIGHT_M = 1.0
 _PROBE_M = 0.01
 _ROUNDING_M = 1e-6

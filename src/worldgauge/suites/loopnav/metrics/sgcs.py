@@ -213,7 +213,7 @@ class SampledPairs(NamedTuple):
 
 
 @metric(
-    "sgcs", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="LoopNav (arXiv 2505.22976), section 3.3"
+    "sgcs", unit="1", better="higher", bounds=(0.0, 1.0), version=1, source="LoopNav (arXiv 2505.22976), section 4.3"
 )
 def sgcs(
     a: Sequence[SceneGraph],

@@ -33,7 +33,7 @@ from worldgauge.suites.mind.format.files import MindClip, Part
 from worldgauge.suites.mind.format.read import discover, poses_of_file
 
 PUBLISHED = {"train": 50, "mem_test": 50, "action_space_test": 25, "mirror_test": 500}
-"""Clips of each part and perspective, and videos of the mirror test (paper; specification, section 1.1)."""
+"""Clips of each part and perspective, and videos of the mirror test."""
 
 TURN_TOLERANCE_DEG = 0.1
 LEAST_LOOKS = 24

@@ -124,7 +124,7 @@ SHARED_SPACE = (1.0, 200.0)
 MIRROR_NUMBERS: Mapping[str, int] = {
     name: number for number, name in enumerate(("w", "s", "u", "down", "a", "d", "wl", "wr", "sl", "sr"), 1)
 }
-"""Name of a path -> n of its `path-<n>.mp4` (specification, section 3; the published numbers are not known)."""
+"""Name of a path -> n of its `path-<n>.mp4` (the published numbers are not known)."""
 
 _SPACE_IN_NAME = re.compile(r"data-\d+-(\d{1,2}(?:\.\d{1,6})?)x-(\d{1,5}(?:\.\d{1,6})?)")
 

@@ -1,4 +1,4 @@
-"""Result files in the released scorer's schema, so that readers of its files can read ours (specification, section 5).
+"""Result files in the released scorer's schema, so that readers of its files can read ours.
 
 Example:
     write_results(path, results_of(scores, failed))

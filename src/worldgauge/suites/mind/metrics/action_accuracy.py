@@ -1,6 +1,6 @@
 """Do the pictures move as the keys demand? Three measures of the camera's motion in a generated clip.
 
-Accuracy is the relative pose error by action (MIND, section 4.7). Step cosines compare the directions of single steps,
+Accuracy is the relative pose error by action (MIND, section 3.5). Step cosines compare the directions of single steps,
 seen from the camera itself: an error made once does not count again in later frames, and speed does not count; that
 holds for turning too. Key latency (ours; the paper does not ask) is how long after a change of keys the imagined camera
 changes its motion: the motion around every change is compared with the recording's own, which answers at once, shifted
@@ -122,7 +122,7 @@ def action_accuracy(
     Poses that are not finite are unknown: they, and both steps at them, are left out and counted, and steps are never
     joined over a gap. nan="raise" is as released (B15): a position that is not finite gives a ShapeError; a rotation
     that is not costs the steps at it, and its position still counts in the alignment.
-    Degenerate motion never raises, see `ActionAccuracy.shape`. Source: MIND, section 4.7 of the specification.
+    Degenerate motion never raises, see `ActionAccuracy.shape`. Source: MIND, section 3.5.
     """
     q, p = np.asarray(truth, np.float64), np.asarray(generated, np.float64)
     for poses, what in ((q, "true"), (p, "generated")):
@@ -216,7 +216,7 @@ def labels_of(keys: ArrayLike) -> list[str]:
     """The label of each row of key codes (n, 4), by the columns ws, ad, ud, lr.
 
     Names are joined with "+" in the order of the columns, such as "forward+look_left"; "no_op" where none is held.
-    Source: MIND, section 4.7.3 of the specification.
+    Source: MIND, section 3.5.
     """
     codes = np.asarray(keys)
     if codes.ndim != 2 or codes.shape[1] != 4:

@@ -1,4 +1,4 @@
-"""Critics grade builds and mark answers; by rules where no language model does (MineAnyBuild, section 3.3)."""
+"""Critics grade builds and mark answers; by rules where no language model does (MineAnyBuild, section 3.2)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     mark_by_rules("Is the way free?", "No. The bookshelf blocks it.", "No, a shelf is in the way.").mark       # 10.0
 
-As MineAnyBuild's judge is told to (section 3.3, appendix E.2): the same tendency as the written answer gets 8 or more,
+As MineAnyBuild's judge is told to (section 3.2, appendix E.2): the same tendency as the written answer gets 8 or more,
 the opposite 3 or less, key facts (position, direction, action, sense) decide between; what is longer than 70 words
 loses marks, which the paper only tells the agent.
 

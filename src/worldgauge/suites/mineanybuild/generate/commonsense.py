@@ -3,7 +3,7 @@
     for question in commonsense(seed=7, count=50):
         question.question, question.answer, [scene.caption for scene in question.scenes]
 
-The kind of task is MineAnyBuild's (section 3.1, D.2.5); rooms, questions and answers are ours. The answers follow from
+The kind of task is MineAnyBuild's (section 2.2, D.2.5); rooms, questions and answers are ours. The answers follow from
 the floor plan, and within each form every answer is right equally often, so none can be guessed from the question.
 """
 

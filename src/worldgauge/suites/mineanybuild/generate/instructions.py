@@ -246,7 +246,7 @@ def _counted(number: int, noun: str = "block") -> str:
 
 
 MAX_CHAT_WORDS = 150
-"""Most words of a detailed instruction (specification, 6)."""
+"""Most words of a detailed instruction."""
 TEMPERATURE, ASKS = 0.4, 3
 PICTURES = "images/own"
 

@@ -2,7 +2,7 @@
 
 Blocks are compared by base name, without namespace and states, at equal cells from the pivot; what lies outside a
 matrix is air. The matching score is a recall: a solid box of the commonest block of a house of one material gets full
-marks. So precision and the IoUs are reported too. Source: MineAnyBuild, section 3.3.
+marks. So precision and the IoUs are reported too. Source: MineAnyBuild, section 3.2.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def overlap(truth: Blueprint, built: Blueprint) -> Overlap:
     return Overlap(truth.blocks, built.blocks, shared_blocks(truth, built), occupied)
 
 
-@metric("build_matching", unit="points", better="higher", bounds=(0.0, 10.0), source="MineAnyBuild, 3.3")
+@metric("build_matching", unit="points", better="higher", bounds=(0.0, 10.0), source="MineAnyBuild, 3.2")
 def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
     """Return 10 M / N, the recall: the share of the truth's blocks that the build has.
 
@@ -71,7 +71,7 @@ def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
     return FULL * count.matched / count.truth if count.truth else None
 
 
-@metric("build_precision", unit="1", better="higher", bounds=(0.0, 1.0), source="MineAnyBuild, 3.3")
+@metric("build_precision", unit="1", better="higher", bounds=(0.0, 1.0), source="MineAnyBuild, 3.2")
 def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
     """Return M / P: the share of the build's blocks that the truth has.
 
@@ -88,7 +88,7 @@ def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
     return count.matched / count.built if count.built else 0.0
 
 
-@metric("build_f1", unit="1", better="higher", bounds=(0.0, 1.0), source="MineAnyBuild, 3.3")
+@metric("build_f1", unit="1", better="higher", bounds=(0.0, 1.0), source="MineAnyBuild, 3.2")
 def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
     """Return 2 M / (N + P), the harmonic mean of precision and recall.
 
@@ -103,7 +103,7 @@ def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
     return 2 * count.matched / (count.truth + count.built) if count.truth else None
 
 
-@metric("build_typed_iou", unit="1", better="higher", bounds=(0.0, 1.0), source="MineAnyBuild, 3.3")
+@metric("build_typed_iou", unit="1", better="higher", bounds=(0.0, 1.0), source="MineAnyBuild, 3.2")
 def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
     """Return M / (N + P - M): equal blocks over all blocks.
 
@@ -118,7 +118,7 @@ def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
     return count.matched / (count.truth + count.built - count.matched) if count.truth else None
 
 
-@metric("build_occupancy_iou", unit="1", better="higher", bounds=(0.0, 1.0), source="MineAnyBuild, 3.3")
+@metric("build_occupancy_iou", unit="1", better="higher", bounds=(0.0, 1.0), source="MineAnyBuild, 3.2")
 def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
     """Return the IoU of occupied cells, whatever their blocks.
 
@@ -133,7 +133,7 @@ def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
     return count.occupied / (count.truth + count.built - count.occupied) if count.truth else None
 
 
-@metric("build_best_shift", unit="points", better="higher", bounds=(0.0, 10.0), source="MineAnyBuild, 3.3")
+@metric("build_best_shift", unit="points", better="higher", bounds=(0.0, 10.0), source="MineAnyBuild, 3.2")
 def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
     """Return the matching score of the build shifted to where it matches most.
 

@@ -399,13 +399,13 @@ def read_blueprint(
     return _read(text, tuple(materials), most, first=parser == "first")
 
 
-@metric("build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 4.2")
+@metric("build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.2")
 def executable(reading: BlueprintReading) -> float:
     """Return 100 for an answer that can be built, else 0; the mean over all tasks is the output success rate."""
     return 100.0 if reading.executable else 0.0
 
 
-@metric("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 4.2")
+@metric("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.2")
 def strict(reading: BlueprintReading) -> float:
     """Return 100 for an answer that can be built without any repair, else 0."""
     return 100.0 if reading.strict else 0.0

@@ -1,6 +1,6 @@
 """Votes on builds for the same brief: a Swiss tournament between agents, and scores of their ranks.
 
-Source: MineAnyBuild, section 3.3 and algorithm 1. Its greedy pairing is part of the definition: who meets whom changes
+Source: MineAnyBuild, section 3.2 and algorithm 1. Its greedy pairing is part of the definition: who meets whom changes
 who wins, so it is not replaced by an optimal matching.
 """
 
@@ -89,7 +89,7 @@ def read_choice_released(text: str, choices: Sequence[str]) -> str | None:
     return text.strip() if text.strip() in choices else None
 
 
-@metric("reasoning_accuracy", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.3")
+@metric("reasoning_accuracy", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.2")
 def reasoning_accuracy(read: str | None, right: str) -> float:
     """Return 100 if the choice read is the right one, else 0; an unreadable answer is wrong.
 
@@ -167,7 +167,7 @@ def dimension_of(name: str) -> str | None:
     return _DIMENSIONS.get(re.sub(r"[^a-z]", "", name[:200].lower()))
 
 
-@metric("build_grade", unit="points", better="higher", bounds=(1.0, 10.0), source="MineAnyBuild, 3.3")
+@metric("build_grade", unit="points", better="higher", bounds=(1.0, 10.0), source="MineAnyBuild, 3.2")
 def build_grade(grade: float) -> float:
     """Return a critic's grade in one dimension, 1 to 10.
 
@@ -179,7 +179,7 @@ def build_grade(grade: float) -> float:
     return float(grade)
 
 
-@metric("build_evaluation", unit="points", better="higher", bounds=(0.0, 10.0), source="MineAnyBuild, 3.3")
+@metric("build_evaluation", unit="points", better="higher", bounds=(0.0, 10.0), source="MineAnyBuild, 3.2")
 def evaluation(
     kind: str,
     executable: bool,
@@ -227,7 +227,7 @@ def graded_only(
     return evaluation(kind, executable, grades, weights=weights) if executable else None
 
 
-@metric("build_comprehensive", unit="points", better="higher", bounds=(0.0, 10.0), source="MineAnyBuild, 3.3")
+@metric("build_comprehensive", unit="points", better="higher", bounds=(0.0, 10.0), source="MineAnyBuild, 3.2")
 def comprehensive(executable: bool, evaluated: float | None, on_top: float | None) -> float | None:
     """Return 0.95 of the evaluation score plus 0.05 of the matching or, for creativity, voting score.
 
@@ -244,7 +244,7 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
     return None if evaluated is None or on_top is None else (1 - ON_TOP) * evaluated + ON_TOP * on_top
 
 
-@metric("build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=2, source="MineAnyBuild, 3.3")
+@metric("build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=2, source="MineAnyBuild, 3.2")
 def commonsense(mark: float | None) -> float | None:
     """Return a judge's mark of an answer, 0 to 10; None without a mark."""
     if mark is not None and not 0 <= mark <= HIGHEST:
@@ -263,7 +263,7 @@ def commonsense_success(mark: float | None) -> float | None:
     return None if checked is None else 100.0 if checked >= SUCCESS else 0.0
 
 
-@metric("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 4.1")
+@metric("full_marks", unit="%", better="higher", bounds=(0.0, 100.0), version=2, source="MineAnyBuild, 3.2")
 def full_marks(points: float | None) -> float | None:
     """Return points of 10, for any kind of task, in percent; None without points.
 
@@ -363,7 +363,7 @@ def swiss(ids: Sequence[str], rounds: int, first_wins: Callable[[str, str], bool
     return Tournament(tuple(played), points, tuple(_ranked(points)))
 
 
-@metric("build_voting", unit="points", better="higher", bounds=(3.0, 8.0), source="MineAnyBuild, 3.3, algorithm 1")
+@metric("build_voting", unit="points", better="higher", bounds=(3.0, 8.0), source="MineAnyBuild, algorithm 1")
 def voting_scores(points: Mapping[str, int]) -> dict[str, float]:
     """Return points of a tournament as scores: 3 for the fewest, 8 for the most, 5.5 for all if all are equal.
 

@@ -21,7 +21,7 @@ PUBLISHED = {"all": 125, "explicit": 73, "implicit": 52}
 """Scenarios of the published benchmark (paper, section 3; the labels follow from tables 1 and 2)."""
 
 LEAST_ANCHOR_M = 0.05
-"""Below this no decoder can tell its scale from the history (specification target, 4.3)."""
+"""Below this no decoder can tell its scale from the history."""
 
 ANCHOR_TOLERANCE = 0.05
 FASTEST_M_S = 3.0

@@ -1,7 +1,7 @@
 """One scenario of Target-Bench, the frame of its paths, and finished videos of models: one folder a model.
 
 Paths are seen from the current pose: it is at the origin, heading +y, +x to the right. Rows before the current frame
-(the history) then have negative y. Specification: target, section 3.
+(the history) then have negative y.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 On disk, the post-training record: <task>/<number>/ with frames.mp4 (lossless), steps.jsonl, manifest.json and, if asked
 for, depth.npz (whole millimetres per frame, 0 for none). Seeds of tables are of the split "train", which no evaluation
-episode uses (specification: world_in_world, 10.1 and 10.4).
+episode uses.
 
 Example:
     write_demonstration(root, facts, frames, steps)

@@ -1,4 +1,4 @@
-"""Episodes of image-goal navigation, their file and their goal images (specification, 5.2)."""
+"""Episodes of image-goal navigation, their file and their goal images."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from worldgauge.suites.worldinworld.format.rows import EpisodeRow, eye_of, id_of
 from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, STEP_M, Stance
 
 GOAL_RADIUS_M = 0.5
-"""A walker within this distance of the goal has arrived (specification, 5.2)."""
+"""A walker within this distance of the goal has arrived."""
 HIDDEN = 2
 """Design of episodes whose goal is out of sight."""
 _SLACK_M = 0.01
@@ -73,7 +73,7 @@ class NavigationFormat(HomeFormat[NavigationEpisode]):
     discordance = 0.18
 
     def read(self, row: EpisodeRow) -> NavigationEpisode:
-        """Read one episode (specification, 5.2); `completed` finds its image."""
+        """Read one episode; `completed` finds its image."""
         return NavigationEpisode(
             id=id_of(row, "datum_id"),
             scene=text_of(row, "scene_relpath"),
@@ -134,7 +134,7 @@ class NavigationFormat(HomeFormat[NavigationEpisode]):
 def write_navigation(
     root: Path, episodes: Iterable[NavigationEpisode], images: Mapping[str, NDArray[np.uint8]]
 ) -> Path:
-    """Write <root>/navigation/episodes.json with goal_images.zip in the same folder (specification, 5.2).
+    """Write <root>/navigation/episodes.json with goal_images.zip in the same folder.
 
     Args:
         images: By id, panorama (H, W, 3) uint8 RGB of 360 by 180 degrees. They are asked for one at a time, so a

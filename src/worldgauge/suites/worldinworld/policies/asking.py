@@ -99,7 +99,7 @@ def token_choice(
     """Confidence of each category that the likeliest first tokens name, in the order of the categories.
 
     A token counts when it is exactly one of the first len(categories) letters; its probability is used as it is, not
-    scaled to sum to 1. Source: specification, 5.1; vectors: wiw_loop, token_choice.
+    scaled to sum to 1. Source: released code; vectors: wiw_loop, token_choice.
 
     Args:
         alternatives: (token, log-probability), likeliest first.

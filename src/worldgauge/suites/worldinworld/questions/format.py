@@ -1,4 +1,4 @@
-"""Embodied questions, their file and those beside it (specification, 5.3)."""
+"""Embodied questions, their file and those beside it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from worldgauge.suites.worldinworld.format.rows import (
 from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M, Stance
 
 HFOV_DEG = 105.0
-"""Of each of the four views that a question is asked with (specification, 4)."""
+"""Of each of the four views that a question is asked with."""
 LONGEST_M = 1e5
 QUESTION_CATEGORIES = (
     "object localization",
@@ -105,7 +105,7 @@ class QuestionFormat(HomeFormat[QuestionEpisode]):
         return list(value)
 
     def read(self, row: EpisodeRow) -> QuestionEpisode:
-        """Read one question (specification, 5.3); `completed` adds the content of the files next to it."""
+        """Read one question; `completed` adds the content of the files next to it."""
         extra = row.get("extra_answers") or []
         if not isinstance(extra, list) or len(extra) > 100:
             raise ValueError(f"field 'extra_answers' is {short(extra)}; give a list of at most 100 texts")
@@ -152,7 +152,7 @@ class QuestionFormat(HomeFormat[QuestionEpisode]):
 
 
 def write_questions(root: Path, episodes: Iterable[QuestionEpisode]) -> Path:
-    """Write <root>/questions/questions.json (specification, 5.3).
+    """Write <root>/questions/questions.json.
 
     reference_lengths.json, blind_answers.json and evidence.json are written next to it, by id, where there are any.
     """

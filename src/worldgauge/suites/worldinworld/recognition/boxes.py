@@ -32,8 +32,8 @@ class MaskBox(NamedTuple):
 def target_box(mask: NDArray[np.bool_], *, grown: float = GROWN) -> Box | None:
     """Return the box of a target: of its largest 8-connected part, scaled about its centre, clipped to the image.
 
-    Sides are rounded outwards; of parts of equal size the upper left one counts. Source: specification, 5.1 (released
-    code, active recognition).
+    Sides are rounded outwards; of parts of equal size the upper left one counts. Source: released code, active
+    recognition.
 
     Args:
         mask: (H, W) bool.

@@ -1,4 +1,4 @@
-"""Episodes of recognition, and their file (specification, 5.1)."""
+"""Episodes of recognition, and their file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class RecognitionFormat(HomeFormat[RecognitionEpisode]):
         return {self.key: rows}
 
     def read(self, row: EpisodeRow) -> RecognitionEpisode:
-        """Read one episode (specification, 5.1)."""
+        """Read one episode."""
         label = text_of(row, "target_categrory").strip().replace("_", " ")  # so spelled in the files
         if label not in LABELS:
             raise ValueError(f"field 'target_categrory' is {short(label)}; give one of the {len(LABELS)} labels")
@@ -90,7 +90,7 @@ class RecognitionFormat(HomeFormat[RecognitionEpisode]):
 
 
 def write_recognition(root: Path, episodes: Iterable[RecognitionEpisode]) -> Path:
-    """Write <root>/recognition/episodes.json.gz (specification, 5.1).
+    """Write <root>/recognition/episodes.json.gz.
 
     `episode_id` must be a whole number there: that of the id, or the row where the id is none, with the id in an extra
     field.
