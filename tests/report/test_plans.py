@@ -153,7 +153,7 @@ def test_stills_and_films_of_a_card(text: str) -> None:
     assert [curve["name"] for curve in data[0]["curves"]] == ["ADE (m)"]
     assert max(x for line in data[0]["curves"][0]["lines"].values() for x, _ in line) < FRAMES
     said = words_of(card(text))
-    assert "The truth lasts 4.0 s, strayer 2.0 s, vague 6.0 s, still 5.0 s and straight 5.0 s" in said
+    assert "The ground truth lasts 4.0 s, strayer 2.0 s, vague 6.0 s, still 5.0 s and straight 5.0 s" in said
 
 
 def test_pages_are_sound_and_repeat(

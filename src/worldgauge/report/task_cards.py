@@ -266,7 +266,7 @@ def _lengths(clips: Mapping[str, Clip], lead: str) -> str:
         if any(time > whole + 1.5 / rate for time in lasts.values())
         else ""
     )
-    first = "The truth lasts" if lead == TRUTH.label else "Most films last"
+    first = "The ground truth lasts" if lead == TRUTH.label else "Most films last"
     return f"{first} {whole:.1f} s, {listed(other)}; films are in step by time.{cut}"
 
 
