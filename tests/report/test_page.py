@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from report.outline import Outline, words_of
+from report.outline import Outline, between, words_of
 from report.toybench import METRICS, ToyLoop, write_run
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.sets import named_sets
@@ -61,6 +61,8 @@ def test_the_verdict_and_the_references_are_first(text: str, outline: Outline) -
     assert text.index('id="walk-1" open') < text.index('id="result"'), "the video of the first task is above the tables"
     # Four trajectories cannot show more, however far apart the means are.
     assert "Nothing shows that keeper redraws the place" in headline[1]
+    said = words_of(between(text, "<h1>", "<nav"))
+    assert "Verdict: It is not measurably better than baselines that cannot remember. No ranks: a test needs 6" in said
     assert "Not in the running: dreamer (2 of 4 tasks missing: 1 failed, 1 not applicable)." in text
     assert text.count("saw the truth") >= 1
     assert text.count("saw the world") >= 1

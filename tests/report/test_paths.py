@@ -81,7 +81,7 @@ def test_cards_of_tasks_without_a_truth_or_data(text: str) -> None:
     assert set(names[1:]) == set(ERROR), "who saw the truth is shown, where it is not shown itself"
     data = json.loads(re.search(r"-data\">(.*?)</script>", part, re.S)[1])
     assert data["length"] == 48, "as long as most films"
-    assert "Most films last 2.0 s, dreamer 1.0 s and leaky-walker-7b 3.0 s" in words_of(part)
+    assert "Most videos last 2.0 s, dreamer 1.0 s and leaky-walker-7b 3.0 s" in words_of(part)
     assert 'class="walker"' in part, "who stands where the image was taken"
     part = card(text, "first/mirror/1")
     assert "The ground truth is not shown: the &lt;start image&gt; of this path cannot be read" in part

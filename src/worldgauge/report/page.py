@@ -178,7 +178,7 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
 
 
 MOST_LETTERS = 90
-"""Longest headline of a page. The verdict below it is the whole sentence."""
+"""Longest headline of a page. The line of the verdict below it has the rest."""
 _CLAUSES = (", since ", ", better than", " better than", "; ", ". ")
 
 
@@ -188,7 +188,7 @@ class FirstScreen:
 
     Attributes:
         about: Models, suite, benchmark set, size and date.
-        verdict: The whole sentence of a headline that was shortened, else the ranks.
+        verdict: The rest of a headline that was shortened, and the ranks of the models, or why there are none.
         cards: 1 if the first task is shown as a video at the top, else 0.
         leads: Tiles of that video that are shown at first.
         glosses: What each baseline does.
@@ -219,18 +219,21 @@ def _first_screen(evidence: Evidence, found: Judgement, said: Vocabulary, cards:
         f"{words.times(tasks, said.task, said.tasks)}, {words.times(clusters, 'cluster', 'clusters')}" if tasks else "",
         max(str(run.facts.get("created", ""))[:10] for run in evidence.runs),
     )
-    short = shorten(found.verdict.headline)
+    whole, short = found.verdict.headline, shorten(found.verdict.headline)
+    rest = whole if short.endswith("…") else whole[len(short) - 1 :].lstrip(":;,. ")
     ranks = [
         f"{one.label}: {f'no rank, {one.flag}' if one.flag else f'rank {one.rank} of {len(placed)}'}"
         for one in placed
         if found.compared is not None and found.compared.can_order and one.label in users[:3]
     ]
     ranked = f"{'; '.join(ranks)}." if ranks else ""
+    if found.compared is not None and found.compared.pairs and not found.compared.can_order:
+        ranked = f"No ranks: a test needs {FEWEST_CLUSTERS} clusters; there are {clusters}."
     tiles = [label for label, _ in cards[0].tiles] if cards else []
     return FirstScreen(
         tuple(filter(None, about)),
         short,
-        ranked if short == found.verdict.headline else found.verdict.headline,
+        " ".join(filter(None, [rest[:1].upper() + rest[1:], ranked])),
         int(bool(cards) and cards[0].film is not None),
         tuple(label for label in tiles if label in shown) or tuple(tiles),
         tuple(
