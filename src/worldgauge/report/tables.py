@@ -18,7 +18,7 @@ MOST = 10
 """Models drawn, as many as there are colours; the table has them all."""
 ROW_PX = 1100.0
 """Width up to which groups stand side by side; the next ones start a row of their own."""
-PLOT_PX, NAME_PX, LEFT, TOP, BOTTOM = 170.0, 6.4, 64.0, 12.0, 40.0
+PLOT_PX, NAME_PX, LEFT, TOP, BOTTOM = 170.0, 6.4, 60.0, 12.0, 40.0
 THIN, WIDE, GAP = 7.0, 20.0, 16.0
 """Of one bar, at least and at most, and between groups."""
 
@@ -197,9 +197,9 @@ def _axis(y: svg.Scale, right: float, text: str) -> Markup:
 
 
 def _tick(value: float, digits: int) -> str:
-    """A tick's label, short enough for the space left of the axis: 5e-08 where 0.00000005 would be cut."""
-    text = f"{value:.{digits}f}" if digits < 6 or value == 0 else f"{value:g}"
-    return text.replace("-", MINUS)
+    """A tick's label, short enough for the space left of the axis: 5e-8 where 0.00000005 would be cut."""
+    text = f"{value:.{digits}f}" if digits < 5 else f"{value:g}"
+    return text.replace("e-0", "e-").replace("-", MINUS)
 
 
 @dataclass(frozen=True)
