@@ -26,7 +26,7 @@ class Vocabulary:
     model: str = "model"
     lacks: str = "cannot do so"  # what `Suite.floor_baselines` cannot do
     seen: str = "shown"  # first part of a path on the map
-    asked: str = "asked for"  # second part
+    asked: str = "requested"  # second part
     read: str = "How each answer was read"  # title of the table of diagnostics
     films: str = "The ground truth and the frames of every model, in step."
 
