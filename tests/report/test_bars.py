@@ -44,9 +44,9 @@ def test_bars_have_the_heights_numbers_and_whiskers_of_their_cells() -> None:
     root = parse(TWO)
     said = [t.text for t in root.iter("title")][1:]
     assert said == [
-        "forward, a: 1.000 deg, 95 % interval 0.500 to 1.500, n = 4",
-        "forward, ref (does not move): 3.000 deg, 95 % interval 2.900 to 3.100, n = 4",
-        "forward+look_left, a: 2.000 deg, 95 % interval 1.000 to 3.000, n = 4",
+        "forward, a: 1.000 deg [0.500, 1.500], n = 4",
+        "forward, ref (does not move): 3.000 deg [2.900, 3.100], n = 4",
+        "forward+look_left, a: 2.000 deg [1.000, 3.000], n = 4",
         "forward+look_left, b: 4.000 deg, n = 4",
     ]
     bodies = [r for g in of_model(parse(TWO), "s0") for r in g.iter("rect") if r.get("class") == "body"]
@@ -117,6 +117,13 @@ def test_wide_intervals_and_negative_values() -> None:
     assert float(down.get("y", 0)) == pytest.approx(base, abs=0.15)
     assert reach([Bar(0.0, None, None, "")])[:2] == (0.0, pytest.approx(1.04))
     assert reach([]) == (0.0, pytest.approx(1.04), False)
+
+
+def test_labels_of_small_values_fit_beside_the_axis() -> None:
+    root = parse(table(TableRow("a", (cell(2.5e-8), cell(1e-8)))))
+    ticks = [t.text or "" for t in root.iter("text") if t.get("text-anchor") == "end"]
+    assert "1e−8" in ticks
+    assert all(len(text) * bars.NAME_PX < bars.LEFT - 17 for text in ticks)
 
 
 def test_tables_that_are_not_drawn() -> None:

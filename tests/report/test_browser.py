@@ -39,7 +39,10 @@ class Visit:
         raise AssertionError(f"never true: {expression}")
 
     def open_film(self, number: int = 1) -> None:
-        self.tab.locator(f"#walk-{number} > summary").click()
+        if number == 1:  # open already, at the top of the page
+            self.tab.locator("#walk-1 .whole").check()
+        else:
+            self.tab.locator(f"#walk-{number} > summary").click()
         self.until(f"document.querySelector('#walk-{number} .player').player?.video.readyState >= 2")
         # Ready is not drawn yet: the event that draws comes after.
         for _ in range(200):
@@ -90,9 +93,16 @@ def visit(browser: playwright.Browser, page: Path) -> Iterator[Visit]:
 
 
 def test_no_film_is_decoded_before_it_is_opened(visit: Visit) -> None:
-    assert visit.tab.locator("video").count() == 0
-    visit.open_film()
-    assert visit.tab.locator("video").count() == 1
+    assert visit.tab.locator("video").count() == 1, "that of the first task, which is open"
+    visit.open_film(2)
+    assert visit.tab.locator("video").count() == 2
+
+
+def test_the_first_task_shows_the_truth_a_model_and_a_baseline(visit: Visit) -> None:
+    shown = visit.tab.locator("#walk-1 .tile:visible .label").all_inner_texts()
+    assert "hidden truth" in shown
+    assert "keeper" in shown
+    assert len(shown) < visit.tab.locator("#walk-1 .tile").count()
 
 
 def test_the_film_plays_and_the_cursor_moves_with_it(visit: Visit) -> None:

@@ -168,7 +168,8 @@ def test_references_are_judged_if_no_model_was_run_and_sharp_is_not_right() -> N
     truth = run("truth", [1.0] * 8, baseline=True)
     blind = run("forgetful", LOW, baseline=True, sharp=1.05)
     said = say(run("good", GOOD), truth, freeze(), blind)
-    assert said.support[-1] == "forgetful, which cannot remember, is 1.05 times as sharp as the truth: SGCS 0.414."
+    sharp = "forgetful, which cannot remember, is 1.05 times as sharp as the ground truth: SGCS 0.414."
+    assert said.support[-1] == sharp
 
 
 def test_a_suite_without_a_claim_gets_no_words_of_another() -> None:

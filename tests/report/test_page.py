@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from report.outline import Outline
+from report.outline import Outline, between, words_of
 from report.toybench import METRICS, ToyLoop, write_run
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.engine.sets import named_sets
 from worldgauge.engine.store import RunFolder
 from worldgauge.engine.suite.contract import Table, Task, TaskView
 from worldgauge.report import write_report
+from worldgauge.report.page import shorten
 from worldgauge.report.wording import number
 
 
@@ -54,8 +55,14 @@ def test_every_score_is_on_the_page(runs: Path, outline: Outline) -> None:
 
 def test_the_verdict_and_the_references_are_first(text: str, outline: Outline) -> None:
     headline = re.search(r"<h1>(.*?)</h1>", text, re.S)
+    assert len(headline[1]) <= 90
+    top = words_of(text[: text.index("<h1>")])
+    assert " · toyloop v1 · no named set · 4 trajectories, 4 clusters · 2026-01-01" in top
+    assert text.index('id="walk-1" open') < text.index('id="result"'), "the video of the first task is above the tables"
     # Four trajectories cannot show more, however far apart the means are.
     assert "Nothing shows that keeper redraws the place" in headline[1]
+    said = words_of(between(text, "<h1>", "<nav"))
+    assert "Verdict: It is not measurably better than baselines that cannot remember. No ranks: a test needs 6" in said
     assert "Not in the running: dreamer (2 of 4 tasks missing: 1 failed, 1 not applicable)." in text
     assert text.count("saw the truth") >= 1
     assert text.count("saw the world") >= 1
@@ -63,15 +70,36 @@ def test_the_verdict_and_the_references_are_first(text: str, outline: Outline) -
 
 
 def test_means_and_ages_are_explained(text: str, runs: Path) -> None:
-    parts = re.findall(r"<table class=.grid.*?</table>(?:(?!<table).)*", text, re.DOTALL)
-    spread = [part.split("</table>") for part in parts if 'class="std">± ' in part]
-    assert len(spread) > 2
-    for table, below in spread:
-        told = "± as it was printed" if "Published" in table else "± population standard deviation"
-        assert told in below
-    assert "What more memory buys" not in text
+    assert "±" not in text
+    assert text.count("How to read this table") == 1
+    assert 'title="last frame, repeated" class="label">freeze' in text
+    assert "Context ablation" not in text
     assert all(not score.cluster for folder in runs.iterdir() for _, score in RunFolder(folder).scores())
     assert "older than clusters, which are taken from the ids of tasks" in text
+
+
+@pytest.mark.parametrize(
+    ("headline", "short"),
+    [
+        ("mine has MSE 0.02.", "mine has MSE 0.02."),
+        (
+            f"Nothing shows that mine keeps it: it is not measurably better than {'hedge, ' * 9}late.",
+            "Nothing shows that mine keeps it.",
+        ),
+        (f"mine keeps it, better than baselines that cannot remember{' and others' * 5}.", "mine keeps it."),
+        (
+            f"Baselines only; that tiny keeps it is not shown, since it is not better than {'hedge, ' * 9}late.",
+            "Baselines only; that tiny keeps it is not shown.",
+        ),
+        (
+            f"Neither of 2 models keeps it measurably better than {'hedge, ' * 9}late.",
+            "Neither of 2 models keeps it measurably better than hedge, hedge, hedge, hedge, hedge,…",
+        ),
+    ],
+)
+def test_a_long_headline_is_cut_where_its_claim_stays_true(headline: str, short: str) -> None:
+    assert shorten(headline) == short
+    assert len(short) <= 90
 
 
 def test_the_command_names_the_benchmark_set_that_it_makes(runs: Path, tmp_path: Path) -> None:
@@ -88,7 +116,7 @@ def test_the_command_names_the_benchmark_set_that_it_makes(runs: Path, tmp_path:
 
 def test_counts_add_up_and_published_numbers_are_stamped(text: str) -> None:
     assert counts_of(text) == {"5 models, each": ["4 of 4", *"0000"], "dreamer": ["2 of 4", *"1100"]}
-    assert text.index("Published, other data: not comparable cell by cell") < text.index("Oasis")
+    assert text.index("<summary>Published, other data") < text.index("Oasis")
 
 
 def test_hostile_names_and_errors_stay_text(tmp_path: Path) -> None:
@@ -136,7 +164,7 @@ def test_the_memory_budget_is_of_several_contexts(runs: Path, tmp_path: Path) ->
     for context in (4, 16):
         write_run(tmp_path / f"k{context}", "keeper", each=1, context=context, films=False)
     made = write_report([tmp_path, runs / "keeper", runs / "freeze"], tmp_path).read_text(encoding="utf-8")
-    assert "What more memory buys" in made
+    assert "Context ablation" in made
     assert all(f"keeper @{c}" in made for c in (4, 16, "all"))
     assert "Settings that differ between these runs: context" in made
     spoken = re.search(r'id="budget-d">(.*?)</desc>', made)
@@ -155,7 +183,7 @@ def test_data_that_are_gone_leave_scores_and_films(runs: Path, tmp_path: Path, m
 
     monkeypatch.setattr(ToyLoop, "task_view", gone)
     made = write_report([runs], tmp_path).read_text(encoding="utf-8")
-    assert made.count("The truth is not shown: the &lt;data&gt; are gone") == 4
+    assert made.count("The ground truth is not shown: the &lt;data&gt; are gone") == 4
     assert made.count("<canvas") == 4 * 6 - 2, "every model, but of two tasks one that failed or was skipped"
     assert made.count('class="mapbox"') == 0
 

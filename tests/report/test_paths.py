@@ -46,7 +46,7 @@ def test_tables_and_panels_of_their_columns(text: str) -> None:
     assert "does not move" in between(part, '<ul class="names"', "</ul>")
     assert text.count('class="chart bars"') == 1
     for perspective in ("first", "third"):
-        part = between(text, f"<summary>Paper's columns, {perspective} person".replace("'", "&#39;"), "</details>")
+        part = between(text, f"<summary>Paper's columns, {perspective} person".replace("'", "&#39;"), "\n  </details>")
         own, printed = part.split("Published, other data")
         assert "walker" in own
         assert "Small World" in printed
@@ -81,10 +81,10 @@ def test_cards_of_tasks_without_a_truth_or_data(text: str) -> None:
     assert set(names[1:]) == set(ERROR), "who saw the truth is shown, where it is not shown itself"
     data = json.loads(re.search(r"-data\">(.*?)</script>", part, re.S)[1])
     assert data["length"] == 48, "as long as most films"
-    assert "Most films last 2.0 s, dreamer 1.0 s and leaky-walker-7b 3.0 s" in words_of(part)
+    assert "Most videos last 2.0 s, dreamer 1.0 s and leaky-walker-7b 3.0 s" in words_of(part)
     assert 'class="walker"' in part, "who stands where the image was taken"
     part = card(text, "first/mirror/1")
-    assert "The truth is not shown: the &lt;start image&gt; of this path cannot be read" in part
+    assert "The ground truth is not shown: the &lt;start image&gt; of this path cannot be read" in part
     assert part.count("<canvas") == len(ERROR)
     assert 'class="mapbox"' not in part
     legend = between(text, 'aria-label="Follow a model"', "</div>")

@@ -92,14 +92,14 @@ def test_a_part_makes_data_runs_report_and_card_and_ranks_the_model_in_the_part_
     assert set(stages) == set(STAGES)
     card = json.loads((tmp_path / "mineanybuild" / CARD).read_text())
     assert card["open"] == {"degraded": []}
-    assert [one["label"] for one in card["rows"]][:3] == ["truth", "degraded", "reader"]
-    assert card["rows"][1]["rank"] == "2"
+    assert [one["label"] for one in card["rows"]][:3] == ["degraded", "truth", "reader"]
+    assert card["rows"][0]["rank"] == "2"
     assert card["counts"]["failed"] == card["counts"]["left"] == 0
     report = (tmp_path / "mineanybuild" / "report.html").read_text("utf-8")
     # Mental rotation is in it; understanding is not shown, since words alone get full marks.
     claim = "degraded plans builds, turns figures in the mind and judges rooms"
     assert card["verdict"] == f"{claim}, better than baselines that cannot plan."
-    assert f"<h1>{card['verdict']}</h1>" in report
+    assert f"<h1>{claim}.</h1>" in report
     assert "stands for your model" in report
     facts = json.loads((tmp_path / "mineanybuild" / "runs" / "degraded" / "run.json").read_text())["model"]
     assert (facts["kind"], facts["stands_in"], facts["inputs"]) == ("model", True, ["truth"])

@@ -78,7 +78,7 @@ def test_ranks_and_numbers_are_those_of_a_report_and_what_is_left_out_is_told(si
     left = dict(json.loads((site / "board.json").read_text())["left_out"])
     assert left.keys() == {"cut.zip", "same.zip", "other.zip"}
     assert "byte by byte" in left["same.zip"]
-    assert "2 results are named glowing; their roots tell them apart." in page
+    assert "2 results are named glowing; their content hashes differ." in page
     assert "scored again" in page
     assert "somebody &lt;else&gt;" in page
 

@@ -259,7 +259,7 @@ def appearance(evidence: Evidence) -> Appearance | None:
         label: {task: v / truth[task] for task, v in theirs.items() if truth.get(task)}
         for label, theirs in values.items()
     }
-    return Appearance(f"{SHARPNESS}, truth = 1", shares, relative=True)
+    return Appearance(f"{SHARPNESS}, ground truth = 1", shares, relative=True)
 
 
 @dataclass(frozen=True)
@@ -455,7 +455,7 @@ def _evidence_for(best: Standing, bar: Standing, pair: PairDifference | None, na
 
 
 def _paired(pair: PairDifference) -> str:
-    reach = f", 95% interval {_said(pair.low)} to {_said(pair.high)}" if pair.low is not None else ""
+    reach = f" [{_said(pair.low)}, {_said(pair.high)}]" if pair.low is not None else ""
     return f"Paired difference {_said(pair.mean, sign=True)}{reach}."
 
 
@@ -473,7 +473,7 @@ def _stand_in(
     if run is None or ratio is None:
         return ()
     score = f"{name} {_said(compared.by_label[run.label].mean)}"
-    return (f"{run.label}, which {lacks}, is {number(ratio, digits=2)} times as sharp as the truth: {score}.",)
+    return (f"{run.label}, which {lacks}, is {number(ratio, digits=2)} times as sharp as the ground truth: {score}.",)
 
 
 def _with_interval(standing: Standing, name: str) -> str:

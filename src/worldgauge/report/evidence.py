@@ -354,8 +354,8 @@ def _age(old: Sequence[str]) -> list[str]:
     if not old:
         return []
     return [
-        f"The scores of {', '.join(old)} are older than clusters, which are taken from the ids of tasks. Where ids "
-        "tell nothing, tasks count as independent and intervals may be too narrow."
+        f"The scores of {', '.join(old)} are older than clusters, which are taken from the ids of tasks. If ids "
+        "do not show places, tasks count as independent and intervals may be too narrow."
     ]
 
 

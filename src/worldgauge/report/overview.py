@@ -64,7 +64,10 @@ def suite_card(runs: Sequence[Path], report: str, *, film: bool = False) -> dict
         "title": found.name,
         "unit": table.unit,
         "better": "higher" if found.higher else "lower",
-        "rows": [{**asdict(row), "rank": row.rank} for row in found.compared.standings],
+        "rows": [
+            {**asdict(row), "rank": row.rank}
+            for row in sorted(found.compared.standings, key=lambda row: row.label not in tested)
+        ],
         "tested": tested,
         "verdict": found.verdict.headline,
         "notes": suite.departures,
@@ -129,7 +132,7 @@ def write_reports(runs: Sequence[Path], page: Path, *, films: int = 24) -> Path:
         page,
         cards,
         heading=f"What {listed(labels) or 'these models'} can do",
-        lead=f"{len(cards)} suites, next to baselines of known quality. A number is a mean with its 95% interval.",
+        lead=f"{len(cards)} suites, next to baselines of known quality. A number is a mean with its 95 % interval.",
         eyebrow="report",
     )
 

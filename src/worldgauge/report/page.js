@@ -85,7 +85,7 @@ class Player {
 
   key(event) {
     const tag = event.target.tagName;
-    if (tag === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (tag === "SELECT" || tag === "INPUT" || event.ctrlKey || event.metaKey || event.altKey) return;
     const far = event.shiftKey ? 10 : 1;
     const moves = { ArrowLeft: -far, ArrowRight: far, Home: -Infinity, End: Infinity };
     if (event.key in moves) this.step(moves[event.key]);
@@ -197,7 +197,7 @@ class Player {
   }
 }
 
-// A film is decoded when its card is opened for the first time, never before.
+// A video is decoded when its card is open for the first time, never before.
 (() => {
   const open = (card) => {
     const root = card.querySelector(".player");
@@ -207,7 +207,10 @@ class Player {
     const data = JSON.parse(document.getElementById(`${card.id}-data`).textContent);
     root.player = new Player(root, data, new Blob([bytes], { type: "video/mp4" }));
   };
-  for (const card of document.querySelectorAll("details.walk")) card.addEventListener("toggle", () => open(card));
+  for (const card of document.querySelectorAll("details.walk")) {
+    card.addEventListener("toggle", () => open(card));
+    open(card);
+  }
   const jump = () => {
     const card = document.getElementById(location.hash.slice(1));
     if (card && card.tagName === "DETAILS") { card.open = true; card.scrollIntoView(); }

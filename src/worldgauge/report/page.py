@@ -19,6 +19,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.intervals import FEWEST_DIFFERENT
 from worldgauge.core.paired_tests import FEWEST_CLUSTERS
 from worldgauge.engine.open_suite import open_suite
+from worldgauge.engine.sets import set_cells
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import AnsweredSuite, Suite, suites
 from worldgauge.engine.suite.contract import Table
@@ -40,7 +41,7 @@ from worldgauge.report.evidence import (
 from worldgauge.report.judgement import Judgement, absent_metrics, judge
 from worldgauge.report.provenance import ENDS, commands, provenance, tallies, troubles
 from worldgauge.report.steps import step_charts
-from worldgauge.report.task_cards import make_task_cards, room_for
+from worldgauge.report.task_cards import START, TRUTH, TaskCard, make_task_cards, room_for
 from worldgauge.report.wording import Vocabulary
 
 
@@ -166,13 +167,99 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
             **_results(evidence, suite, styles, found, said),
             steps=step_charts(evidence, suite, styles, found),
             **_all_tables(evidence, suite, styles, made),
-            **_trajectories(evidence, suite, styles, made, films, said, higher=found.higher),
+            **(cards := _trajectories(evidence, suite, styles, made, films, said, higher=found.higher)),
+            first=_first_screen(evidence, found, said, cards["cards"]),
             troubles=troubles(evidence),
             ends=ENDS,
             provenance=provenance(evidence),
             commands=commands(evidence, open_suite(suite.name, {}).settings, suite.answerer_kind),
         )
     )
+
+
+MOST_LETTERS = 90
+"""Longest headline of a page. The line of the verdict below it has the rest."""
+_CLAUSES = (", since ", ", better than", " better than", "; ", ". ")
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """What a page begins with.
+
+    Attributes:
+        about: Models, suite, benchmark set, size and date.
+        verdict: The rest of a headline that was shortened, and the ranks of the models, or why there are none.
+        cards: 1 if the first task is shown as a video at the top, else 0.
+        leads: Tiles of that video that are shown at first.
+        glosses: What each baseline does.
+    """
+
+    about: tuple[str, ...]
+    headline: str
+    verdict: str
+    cards: int
+    leads: tuple[str, ...]
+    glosses: tuple[tuple[str, str], ...]
+
+
+def _first_screen(evidence: Evidence, found: Judgement, said: Vocabulary, cards: Sequence[TaskCard]) -> FirstScreen:
+    """The user's models with the best baseline. Without such models: the best of the others."""
+    placed = found.compared.standings if found.compared else ()
+    users = [run.label for run in evidence.runs if run.kind == "model"]
+    fair = [one.label for one in placed if not one.flag and not evidence[one.label].privileged]
+    best = [label for label in fair if label not in users][: 1 if users else 2]
+    shown = {TRUTH.label, START.label, *(e.label for e in evidence.runs if e.is_truth), *users[:3], *best}
+    facts = evidence.runs[0].facts
+    name, version, _ = set_cells(facts)
+    tasks, clusters = len(evidence.groups), len(set(evidence.clusters.values()))
+    about = (
+        (listed(users) if len(users) < 4 else f"{len(users)} {said.model}s") or "Baselines only",
+        f"{evidence.suite} v{facts['suite_version']}",
+        "no named set" if name is None else f"{name} v{version}",
+        f"{words.times(tasks, said.task, said.tasks)}, {words.times(clusters, 'cluster', 'clusters')}" if tasks else "",
+        max(str(run.facts.get("created", ""))[:10] for run in evidence.runs),
+    )
+    whole, short = found.verdict.headline, shorten(found.verdict.headline)
+    rest = whole if short.endswith("…") else whole[len(short) - 1 :].lstrip(":;,. ")
+    ranks = [
+        f"{one.label}: {f'no rank, {one.flag}' if one.flag else f'rank {one.rank} of {len(placed)}'}"
+        for one in placed
+        if found.compared is not None and found.compared.can_order and one.label in users[:3]
+    ]
+    ranked = f"{'; '.join(ranks)}." if ranks else ""
+    if found.compared is not None and found.compared.pairs and not found.compared.can_order:
+        ranked = f"No ranks: a test needs {FEWEST_CLUSTERS} clusters; there are {clusters}."
+    tiles = [label for label, _ in cards[0].tiles] if cards else []
+    return FirstScreen(
+        tuple(filter(None, about)),
+        short,
+        " ".join(filter(None, [rest[:1].upper() + rest[1:], ranked])),
+        int(bool(cards) and cards[0].film is not None),
+        tuple(label for label in tiles if label in shown) or tuple(tiles),
+        tuple(
+            (run.label, gloss)
+            for run in evidence.runs
+            if run.kind == "baseline" and (gloss := words.explain_baseline(run.label))
+        ),
+    )
+
+
+def shorten(headline: str) -> str:
+    """The first clause of a headline that is too long."""
+    if len(headline) <= MOST_LETTERS:
+        return headline
+    for mark in ("Nothing shows", "No row is in the running"):
+        group, found, rest = headline.partition(mark)
+        first = f"{group}{found}{rest.partition(': ')[0]}".rstrip(".")
+        if found and len(first) < MOST_LETTERS:
+            return f"{first}."
+    # What is denied is denied of the comparison, which must stay.
+    denied = any(part in headline for part in ("None of", "Neither of", "not one"))
+    for clause in () if denied else _CLAUSES:
+        first = headline.partition(clause)[0]
+        if len(first) < min(MOST_LETTERS, len(headline)):
+            return f"{first}."
+    return f"{headline[: MOST_LETTERS - 1].rpartition(' ')[0]}…"
 
 
 def assign_styles(evidence: Evidence) -> dict[str, SeriesStyle]:
@@ -355,6 +442,7 @@ def environment(package: str | None = None) -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(number=words.number, p_value=words.p_value, times=words.times)
+    made.filters.update(explain_flag=words.explain_flag, explain_baseline=words.explain_baseline)
     return made
 
 

@@ -18,7 +18,7 @@ MOST = 10
 """Models drawn, as many as there are colours; the table has them all."""
 ROW_PX = 1100.0
 """Width up to which groups stand side by side; the next ones start a row of their own."""
-PLOT_PX, NAME_PX, LEFT, TOP, BOTTOM = 170.0, 6.4, 52.0, 12.0, 40.0
+PLOT_PX, NAME_PX, LEFT, TOP, BOTTOM = 170.0, 6.4, 60.0, 12.0, 40.0
 THIN, WIDE, GAP = 7.0, 20.0, 16.0
 """Of one bar, at least and at most, and between groups."""
 
@@ -134,7 +134,7 @@ def _bars_of(row: TableRow, table: Table, digits: int) -> list[Bar | None]:
             continue
         known = cell.low is not None and cell.high is not None
         ends = [number(end, digits=digits) for end in (cell.low, cell.high)]
-        interval = f", 95 % interval {ends[0]} to {ends[1]}" if known else ""
+        interval = f" [{ends[0]}, {ends[1]}]" if known else ""
         who = f"{row.label} ({row.flag})" if row.flag else row.label
         said = f"{name}, {who}: {number(cell.mean, digits=digits)}{unit}{interval}, n = {cell.n}"
         bars.append(Bar(float(cell.mean or 0.0), cell.low, cell.high, said))
@@ -190,10 +190,16 @@ def _axis(y: svg.Scale, right: float, text: str) -> Markup:
     return svg.tag(
         "g",
         *(svg.tag("path", d=f"M{LEFT:.1f} {y(v):.1f}H{right:.1f}", class_="grid") for v in ticks),
-        *(svg.label(f"{v:.{digits}f}".replace("-", MINUS), LEFT - 6, y(v) + 3.5, anchor="end") for v in ticks),
+        *(svg.label(_tick(v, digits), LEFT - 6, y(v) + 3.5, anchor="end") for v in ticks),
         svg.tag("path", d=f"M{LEFT:.1f} {y(0.0):.1f}H{right:.1f}", class_="base"),
         svg.tag("g", name, transform=f"rotate(-90 11 {middle:.1f})"),
     )
+
+
+def _tick(value: float, digits: int) -> str:
+    """A tick's label, short enough for the space left of the axis: 5e-8 where 0.00000005 would be cut."""
+    text = f"{value:.{digits}f}" if digits < 5 else f"{value:g}"
+    return text.replace("e-0", "e-").replace("-", MINUS)
 
 
 @dataclass(frozen=True)
@@ -201,7 +207,6 @@ class CellView:
     """One cell of a table on the page."""
 
     mean: str
-    std: str = ""
     interval: str = ""
     count: str = ""
     short: bool = False
@@ -234,11 +239,6 @@ class TableView:
     has_best: bool
     directions: tuple[str, ...] = ()
     bars: Bars | None = None
-
-    @property
-    def spread(self) -> bool:
-        """Whether any cell has a standard deviation."""
-        return any(cell.std for _, rows in self.groups for row in rows for cell in row.cells)
 
     @property
     def flagged(self) -> bool:
@@ -333,8 +333,7 @@ def _cell(
 
     return CellView(
         text(cell.mean),
-        "" if cell.std is None else f"± {text(cell.std)}",
-        f"{text(cell.low)} to {text(cell.high)}" if known else "",
+        f"[{text(cell.low)}, {text(cell.high)}]" if known else "",
         words,
         short,
         best,

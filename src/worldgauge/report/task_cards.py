@@ -262,12 +262,12 @@ def _lengths(clips: Mapping[str, Clip], lead: str) -> str:
     if not other:
         return ""
     cut = (
-        f" What comes after {whole:.1f} s is not in the film."
+        f" What comes after {whole:.1f} s is not in the video."
         if any(time > whole + 1.5 / rate for time in lasts.values())
         else ""
     )
-    first = "The truth lasts" if lead == TRUTH.label else "Most films last"
-    return f"{first} {whole:.1f} s, {listed(other)}; films are in step by time.{cut}"
+    first = "The ground truth lasts" if lead == TRUTH.label else "Most videos last"
+    return f"{first} {whole:.1f} s, {listed(other)}; videos are in step by time.{cut}"
 
 
 def _legend(

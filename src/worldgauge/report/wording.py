@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
@@ -25,9 +26,9 @@ class Vocabulary:
     model: str = "model"
     lacks: str = "cannot do so"  # what `Suite.floor_baselines` cannot do
     seen: str = "shown"  # first part of a path on the map
-    asked: str = "asked for"  # second part
+    asked: str = "requested"  # second part
     read: str = "How each answer was read"  # title of the table of diagnostics
-    films: str = "The truth and what every model drew, frame by frame."
+    films: str = "The ground truth and the frames of every model, in step."
 
     @classmethod
     def of(cls, suite: Suite) -> Vocabulary:
@@ -63,9 +64,47 @@ def digits_for(values: Iterable[float | None]) -> int:
     return 5 if usual < 0.01 else 4 if usual < 0.1 or sizes[0] < 0.01 else 3
 
 
+BASELINES = {
+    "truth": "the ground truth itself",
+    "hedge": "blurred last frame, turned as requested",
+    "late": "ground truth one frame late",
+    "mean": "mean frame",
+    "tiny": "1M-parameter network",
+    "memory": "point cloud of what was shown",
+    "forgetful": "sharp frames of another scene",
+    "drift": "ground truth along a drifting pose",
+    "zoom": "enlarged last frame",
+    "freeze": "last frame, repeated",
+    "none": "no world model: nothing is imagined",
+    "oracle": "knows the answer: the upper bound",
+}
+"""What a baseline does, by the first part of its name."""
+_FLAGS = {
+    "does not move": "The camera stands still in at least half of the videos",
+    "motion not judged": "The ground truth hardly moves, so motion cannot be judged",
+    "of the frames": "The videos are shorter than requested",
+    "longer than": "Only the beginning of the videos was scored",
+    "frames/s": "The videos have another frame rate than the ground truth",
+    "missing": "Some tasks have no score, so its mean is over other tasks",
+    "given poses": "Conditioned on camera poses: ranked among models that are",
+    "given a path": "Follows a path that it was given: ranked among models that do",
+    "no score": "A kind of task has no score",
+}
+
+
+def explain_flag(flag: str) -> str:
+    """Text that a flag or a mark shows on hover."""
+    return next((said for part, said in _FLAGS.items() if part in flag), "Read its numbers with this")
+
+
+def explain_baseline(label: str) -> str:
+    """What a baseline does, in a few words. Empty for an unknown one."""
+    return BASELINES.get(re.split(r"[ @#-]", label)[0], "")
+
+
 def times(count: int, one: str, many: str) -> str:
-    """Count things in words: "1 frame", "2 frames", with a space between thousands."""
-    return f"{count:,} {one if count == 1 else many}".replace(",", " ")
+    """Count things in words: "1 frame", "1,200 frames"."""
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def p_value(p: float | None) -> str:

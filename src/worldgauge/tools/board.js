@@ -62,9 +62,9 @@ for (const box of document.querySelectorAll("[data-versus]")) {
     if (found) {
       const sign = found.a === a ? 1 : -1;
       const ends = found.low === null ? [] : [sign * found.low, sign * found.high].sort((x, y) => x - y);
-      const interval = ends.length ? ` (95 % interval ${text(ends[0])} to ${text(ends[1])})` : "";
+      const interval = ends.length ? ` [${text(ends[0])}, ${text(ends[1])}]` : "";
       const p = found.p === null ? "" : `, p ${found.p < 0.001 ? "< 0.001" : "= " + found.p.toFixed(3)} corrected for all tested pairs`;
-      const open = found.p === null ? "This pair is not tested." : "The test cannot tell which is better.";
+      const open = found.p === null ? "This pair is not tested." : "The difference is not significant.";
       const verdict = found.clear ? `${found.ahead} is better.` : open;
       said = `${a} minus ${b}: ${text(sign * found.mean)}${interval}${p}, on ${found.n} shared tasks in ${found.clusters} clusters. ${verdict}`;
     }

@@ -138,7 +138,7 @@ def write_index(demo: Demo) -> Path:
         [_card(part) for part in demo.parts],
         heading="What is a world model worth?",
         lead=f"{len(demo.parts)} suites, each on a small data set made here, next to baselines of known quality. In "
-        "each, one built-in model stands for yours. A number is a mean with its 95% interval.",
+        "each, one built-in model stands for yours. A number is a mean with its 95 % interval.",
         eyebrow=f"demo{full}",
         chip=STANDS_FOR,
         next_heading="Next: a model of your own",

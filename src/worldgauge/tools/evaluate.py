@@ -526,7 +526,7 @@ def write_folder(found: Evaluation, cards: Mapping[str, Mapping[str, Any]]) -> N
         out / INDEX,
         [*cards.values(), *left.values()],
         heading=f"What {labels} can do",
-        lead=f"{len(cards)} suites, next to baselines of known quality. A number is a mean with its 95% interval.",
+        lead=f"{len(cards)} suites, next to baselines of known quality. A number is a mean with its 95 % interval.",
         eyebrow="evaluation",
         tables=[cost_table(found)],
     )

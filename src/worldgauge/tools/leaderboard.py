@@ -357,7 +357,7 @@ def _write_set(placed_set: _PlacedSet, site: Path) -> dict[str, Any]:
     rows.sort(key=lambda row: (placed.get(row["label"], len(placed)), row["label"]))
     facts = entries[0].facts
     twins = sorted({name for name in names if names.count(name) > 1})
-    notes = [f"{names.count(name)} results are named {name}; their roots tell them apart." for name in twins]
+    notes = [f"{names.count(name)} results are named {name}; their content hashes differ." for name in twins]
     if len({dumps(entry.facts.get("metrics", {})) for entry in entries}) > 1:
         notes.append("Not all were scored with the same versions of metrics: see their pages.")
     defaults = type(suite)().settings
@@ -429,7 +429,7 @@ def _row(
         "marks": row.marks if row else (),
         "cells": cells,
         "control": str(entry.facts["model"].get("control", "")) or "unknown",
-        "licence": entry.about.licence or "not told",
+        "licence": entry.about.licence or "not reported",
         "parameters": entry.about.parameters,
         "size": _size(entry.about.parameters),
         "rate": rate,
@@ -480,7 +480,7 @@ def _size(parameters: int) -> str:
     for unit, name in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if parameters >= unit:
             return f"{parameters / unit:.3g} {name}"
-    return str(parameters) if parameters else "not told"
+    return str(parameters) if parameters else "not reported"
 
 
 def _verified(entry: BoardEntry) -> dict[str, str]:

@@ -434,7 +434,7 @@ def test_the_colour_segmenter_does_not_judge_what_it_does_not_know(strangers, tm
     forced = run("freeze", task, tmp_path / "forced", LoopNav(selection="all", segmenter="colour"))
     assert forced["sgcs"].value is not None
     tables = LoopNav().summarize({"freeze": list(forced.values())}, {"freeze": "baseline"}, {})
-    assert any("they guess" in note for note in tables[0].notes)
+    assert any("their labels are unreliable" in note for note in tables[0].notes)
 
 
 def test_nor_pictures_that_another_renderer_drew_of_a_world_it_knows(walks, tmp_path):

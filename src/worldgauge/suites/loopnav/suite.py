@@ -44,7 +44,7 @@ class LoopNav(Suite):
         "tasks": "trajectories",
         "lacks": "cannot remember",
         "seen": "way out",
-        "asked": "way back, asked for",
+        "asked": "way back, requested",
     }
     metrics = frozenset({*summary.TITLES, "balanced", "colour", "exact"})
     scoring_settings = frozenset(

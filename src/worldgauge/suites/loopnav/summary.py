@@ -29,8 +29,8 @@ TITLES = {
     "sgcs_informative": "SGCS, informative frames weighted",
     "sgcs_relations": "Relations between objects",
     "sgcs_drift_tolerant": "SGCS, best of neighbouring frames",
-    "sgcs_seen": "SGCS where the place had been seen",
-    "sgcs_unseen": "SGCS where it had not",
+    "sgcs_seen": "SGCS of places seen before",
+    "sgcs_unseen": "SGCS of places not seen before",
     **returned.TITLES,
     "loop_closure": "Loop closure against the look-around",
     "coverage": "Share of the way back seen before",
@@ -126,9 +126,9 @@ def _table(
 def _notes(metric: str, mine: Mapping[str, Sequence[Score]], kinds: Mapping[str, str]) -> Iterator[str]:
     scores = [score for own in mine.values() for score in own]
     if any(score.facts.get("alignment") == "start" for score in scores):
-        yield "alignment=start: compared with the recording's first frames, a fault of the release kept by request."
+        yield "alignment=start: compared with the first frames of the ground truth, as the release does by mistake."
     if any(score.facts.get("segmenter_fits") is False for score in scores):
-        yield "The segmenters by colour know the embedded worlds only; on these recordings they guess."
+        yield "Segmenters by colour fit only the embedded worlds. On these videos their labels are unreliable."
     if any(score.reason == SET_LEVEL for score in scores):
         yield (
             "FVD of few videos is biased upwards: compare cells of equal n only. Intervals are of the jackknife over "

@@ -48,7 +48,7 @@ class Mind(SubmittedSuite):
         "headline": "error of long context memory",
         "lacks": "cannot remember",
         "seen": "context",
-        "asked": "to be imagined",
+        "asked": "to be generated",
     }
     metrics = frozenset(
         {metric.rpartition("/")[2] for metric in summary.TITLES}

@@ -47,12 +47,12 @@ TOLD_BY = {"mem": HEADLINE, "action_space": "asg/mse_720p", "mirror": "out_leg_m
 
 _COLOURS = {name: title[0].lower() + title[1:] for name, title in drift.TITLES.items()}
 _CAMERA = {
-    "rpe_trans": "translation error a frame",
-    "rpe_rot_deg": "rotation error a frame",
+    "rpe_trans": "translation error per frame",
+    "rpe_rot_deg": "rotation error per frame",
     "move_cosine": "cosine of the directions of motion",
     "turn_cosine": "cosine of the directions of turning",
-    "key_latency": "time until a change of keys is answered",
-    "keys_answered": "share of the changes of keys that are answered",
+    "key_latency": "delay of the response to a change of keys",
+    "keys_answered": "share of changes of keys with a response",
 }
 _QUALITY = {"dino_mse": "DINO feature distance", "aesthetic": "Aesthetic quality", "imaging": "Imaging quality"}
 TITLES = {
@@ -251,7 +251,7 @@ def _finer(metric: str, entries: Sequence[_ModelScores], views: Sequence[str]) -
         for name, what in (("trans_mean", "translation"), ("rot_deg_mean", "rotation")):
             source = "lcm/rpe_trans" if name == "trans_mean" else metric
             for key, by in (("groups", "group"), ("actions", "action")):
-                title = f"Action accuracy by {by}: {what} error a frame"
+                title = f"Action accuracy by {by}: {what} error per frame"
                 for view in views:
                     yield from _by_fact(source, key, name, title, entries, view)
         for view in views:
@@ -304,7 +304,7 @@ def _by_fact(
         better,
         tuple(labels),
         tuple(sort_rows(rows, better, 0)),
-        ("Most frequent first; n counts clips in which it occurs.",),
+        ("Most frequent first; n is the number of clips in which it occurs.",),
         bars=key == "actions",
     )
 
@@ -314,7 +314,7 @@ def _yardsticks(entries: Sequence[_ModelScores], view: str) -> Iterator[Table]:
     metric = "lcm/rpe_trans"
     fields = {
         "scale": "scale of the alignment",
-        "truth_step_m": "true step",
+        "truth_step_m": "ground-truth step",
         "frozen_trans_m": "error of a still camera",
         "frozen_rot_deg": "its error in turning (deg)",
     }
@@ -327,14 +327,14 @@ def _yardsticks(entries: Sequence[_ModelScores], view: str) -> Iterator[Table]:
     if rows:
         yield Table(
             f"{metric}/yardsticks/{view}",
-            f"What action accuracy is read beside, {view}",
+            f"Yardsticks of action accuracy, {view}",
             "1",
             "neither",
             tuple(fields.values()),
             tuple(rows),
             (
-                "The alignment supplies a scale alone: where the motion has nothing to do with the truth's it goes to "
-                "0, and the translation error to that of a camera that does not move.",
+                "The alignment fits only a scale. For motion unrelated to the ground truth it goes to 0, and the "
+                "translation error to that of a camera that does not move.",
             ),
             betters=tuple("neither" for _ in fields),
         )
@@ -363,13 +363,13 @@ def _fact_cell(values: Sequence[tuple[Score, float | None]]) -> Cell:
 def _notes(metric: str, entries: Sequence[_ModelScores]) -> Iterator[str]:
     scores = [score for entry in entries for score in entry.of(metric)]
     if len({score.facts.get("horizon") for score in scores}) > 1:
-        yield "Rows were asked for different horizons: they must not be compared."
+        yield "Rows have different horizons and must not be compared."
     yield from missing_notes(scores)
     flags = [entry.flag(metric) for entry in entries]
     if any(SHORT in flag for flag in flags):
-        yield f"'% {SHORT}': of those asked for, in the clips that were scored; the rest is not there."
+        yield f"'% {SHORT}': share of the requested frames in the scored clips. The rest is missing."
     if any(LONGER in flag for flag in flags):
-        yield f"{LONGER!r}: only the beginning of its videos was scored, from frame mark_time on."
+        yield f"{LONGER!r}: only the beginning of its videos was scored, from frame mark_time."
     if any(STILL in flag for flag in flags):
         yield f"{STILL!r}: less than {MOTION_SHARE:.0%} of the motion of real clips in at least half of the videos."
     if len(entries) > 1:

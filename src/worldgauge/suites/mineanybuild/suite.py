@@ -104,7 +104,7 @@ class MineAnyBuild(AnsweredSuite):
         "headline": "full marks (%)",
         "model": "agent",
         "lacks": "cannot plan",
-        "films": "What was asked, what was expected, and what every agent answered.",
+        "films": "The task, the expected answer and the answer of each agent.",
     }
 
     @classmethod

@@ -223,8 +223,8 @@ def _chances(entries: Sequence[BuildScores], asked: Sequence[str]) -> Iterator[s
     known = {kind: mean for kind, mean in matched.items() if mean is not None}
     if known:
         yield (
-            "Guessing is an even draw of blocks in a matrix of 8 each way, of the choices, or of yes and no; such a "
-            f"draw matches, of 10: {', '.join(f'{kind} {mean:.2f}' for kind, mean in known.items())}."
+            "Guessing samples evenly from the blocks in an 8 x 8 x 8 matrix, the choices, or yes and no. Such a "
+            f"sample matches, of 10: {', '.join(f'{kind} {mean:.2f}' for kind, mean in known.items())}."
         )
 
 
@@ -246,7 +246,7 @@ def _as_in_paper(entries: Sequence[BuildScores], asked: Sequence[str]) -> Table:
         entries, asked, lambda entry: (*(entry.cell(names[kind], kind) for kind in kinds), entry.overall(asked))
     )
     columns = (*(COLUMNS[kind] for kind in kinds), COLUMNS[OVERALL])
-    notes = () if len(asked) == len(KINDS) else ("Overall: of the kinds that were asked.",)
+    notes = () if len(asked) == len(KINDS) else ("Overall: mean of the kinds in this run.",)
     title = "The paper's columns: evaluation scores, accuracy, overall"
     return Table(POINTS, title, "points", "higher", columns, rows, notes, betters=tuple("higher" for _ in columns))
 
@@ -295,7 +295,7 @@ def _matching(entries: Sequence[BuildScores], kind: str) -> Table:
 def _output(entries: Sequence[BuildScores], builds: Sequence[str]) -> Table:
     title = "Output success rate: answers that can be built"
     rows = _rows(entries, builds, lambda entry: (entry.cell(f"{kind}/build_executable", kind) for kind in builds), 0)
-    note = "Whether an answer can be built says nothing about what: any matrix of known numbers can."
+    note = "An answer that can be built is not yet a good one: any matrix of known block numbers can be built."
     return Table("build_executable", title, "%", "higher", tuple(builds), rows, (note,))
 
 
@@ -387,7 +387,7 @@ def _reasons(entries: Sequence[BuildScores]) -> Table:
         )
         for entry in entries
     ]
-    return Table("reading", "What became of the plans", "tasks", "neither", tuple(columns), tuple(rows))
+    return Table("reading", "Plans by outcome", "tasks", "neither", tuple(columns), tuple(rows))
 
 
 def _cost(entries: Sequence[BuildScores]) -> Table:
@@ -409,7 +409,7 @@ def _cost(entries: Sequence[BuildScores]) -> Table:
             cell(graded, [critic_tokens(score.facts) for score in graded], expected),
         )
         rows.append(TableRow(entry.label, cells, entry.kind))
-    columns = (*names.values(), "tokens out a block placed", "critic's tokens")
+    columns = (*names.values(), "tokens out per block", "critic's tokens")
     return Table(
-        "cost", "What an answer took", "1", "neither", columns, tuple(rows), betters=tuple("neither" for _ in columns)
+        "cost", "Cost per answer", "1", "neither", columns, tuple(rows), betters=tuple("neither" for _ in columns)
     )

@@ -76,9 +76,8 @@ def summarize(
             chosen,
             counting="all",
             notes=(
-                "Over all scenarios that were to be answered: one without a path counts 0 for SE, AC and overall and "
-                "100 for the miss rate, and so does a path of which only a part was found. It has no distances, so ADE "
-                "and FDE are over the scored ones.",
+                "Over all expected scenarios. One without a path, or with only a part of it, counts 0 for SE, AC and "
+                "overall, and 100 for the miss rate. It has no distances: ADE and FDE are over scored scenarios.",
                 *weights,
             ),
         ),
@@ -139,7 +138,7 @@ def _cell(entry: ModelOutcomes, field: str, counting: Literal["scored", "all"] =
 
 def _by_group(title: str, entries: Sequence[ModelOutcomes], notes: tuple[str, ...]) -> Iterator[Table]:
     """The overall score by category, and by place where there are several."""
-    for name, heading in (("category", "By what is asked for, "), ("place", "By place, ")):
+    for name, heading in (("category", "By target category, "), ("place", "By place, ")):
         found = sorted({line.of(name) for entry in entries for line in entry.lines})
         if len(found) < 2:
             continue
@@ -192,7 +191,7 @@ def _statuses(
         expected = counts.total()
         cells = tuple(Cell(float(counts[name]), None, expected, expected=expected) for name in columns)
         rows.append(TableRow(model, cells, row_kind(kinds[model])))
-    return Table("path/status", "What became of the videos", TASKS, "neither", columns, tuple(rows), (_STATUS_NOTE,))
+    return Table("path/status", "Paths by outcome", TASKS, "neither", columns, tuple(rows), (_STATUS_NOTE,))
 
 
 def _plain(status: str) -> str:
@@ -278,12 +277,12 @@ def notes_of(
     yield from _lost(models)
     yield from _uncertain(all_facts)
     if not any(label.startswith(("truth", "gt_video")) for label in heads):
-        yield "The row of the true video is missing, which shows what the decoder costs: add --model truth."
+        yield "The row of the ground-truth video is missing. It shows the error of the decoder: add --model truth."
     for what in ("decoder", "profile"):
         if len({fact[what] for fact in all_facts}) > 1:
             yield f"These rows were made with different {what}s and must not be compared."
     yield from _given_paths(heads, kinds)
-    yield f"{', '.join(NAMES)} need no video: the true path itself, no motion, and the history's speed straight on."
+    yield f"{', '.join(NAMES)} need no video: the ground-truth path, no motion, and the history's speed straight ahead."
     if len(models) > 1:
         values = {
             entry.label: {line.task: line.values["overall"] for line in entry.lines if line.values} for entry in models

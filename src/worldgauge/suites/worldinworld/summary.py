@@ -85,8 +85,8 @@ def by_task(entries: Sequence[_Entry], tasks: Sequence[str]) -> Table:
     }
     people = [entry.label for entry in entries if any("who" in score.facts for score in entry.of(HEADLINE))]
     notes = [
-        "Success in percent: 0 or 100 an episode, of questions the answer score of 0 to 100. "
-        "Intervals of rates are Wilson's, for as many episodes as homes and tables make independent.",
+        "Success in percent: 0 or 100 per episode; for questions the answer score from 0 to 100. "
+        "Intervals of rates are Wilson's, with the effective number of independent episodes.",
         *([", ".join(sorted(ways)).capitalize() + "."] if ways else []),
         *([f"A person proposed the plans of {', '.join(people)}."] if people else []),
     ]
@@ -194,15 +194,16 @@ def _imagined(entries: Sequence[_Entry]) -> Table:
     rows = [entry.row(entry.cell(metric) for metric in (HEADLINE, *columns)) for entry in entries]
     return Table(
         "imagination",
-        "What was imagined: success against controllability and visual quality",
+        "Imagined frames: success, controllability and visual quality",
         "1",
         "higher",
         ("success, %", *columns.values()),
         tuple(sort_rows(rows, "higher", 0)),
         (
-            "Controllability: agreement of imagined frames with those of the simulator replaying the same plan; of the "
-            "first candidate at decisions 0, 1, 2, 4, 8, ..., frames that the model drew itself. Equal frames have "
-            "infinite PSNR and leave its mean. Visual quality needs no reference (metric Q of Zhu and Milanfar).",
+            "Controllability: agreement of imagined frames with those of the simulator replaying the same plan, for "
+            "the first candidate at decisions 0, 1, 2, 4, 8, ..., over frames that the model generated. Equal frames "
+            "have infinite PSNR and are left out of its mean. Visual quality needs no ground truth (metric Q of Zhu "
+            "and Milanfar).",
             *_not_looked(entries),
         ),
         betters=("higher", *(metric_facts(metric)[1] for metric in columns)),
@@ -227,11 +228,11 @@ def _regret(entries: Sequence[_Entry], task: str) -> Table:
         f"Decision regret, {task}: {_kind(task).regret_unit}",
         "1",
         "lower",
-        ("best candidate less chosen one",),
+        ("best candidate minus chosen one",),
         tuple(sort_rows(rows, "lower", 0)),
         (
-            "What the simulator says that the best candidate would have come to, less the chosen one; 0 is a perfect "
-            "choice. With the oracle as world model it is the reviser's own error; what is more is the model's.",
+            "Result of the best candidate in the simulator minus that of the chosen one. 0 is a perfect choice. With "
+            "the oracle as world model it is the error of the reviser; the rest is the error of the model.",
         ),
     )
 
@@ -255,14 +256,14 @@ def _cost(entries: Sequence[_Entry]) -> Table:
         rows.append(entry.row(make_cell(own[name], (0.0, np.inf), expected, clusters=clusters) for name in fields))
     return Table(
         "cost",
-        "What an episode took",
+        "Cost per episode",
         "1",
         "neither",
         tuple(fields.values()),
         tuple(rows),
         (
-            "Plans without repetitions. Fallbacks: decisions for which no plan was proposed, or a language model gave "
-            "no reply that could be read. Seconds stand in the journal of each run.",
+            "Plans without repetitions. Fallbacks: decisions without a proposed plan, or with an unreadable reply of a "
+            "language model. The journal of each run has the seconds.",
         ),
         betters=tuple("neither" for _ in fields),
     )
@@ -279,4 +280,4 @@ def _ends(entries: Sequence[_Entry]) -> Table:
     for entry, own in zip(entries, counts, strict=True):
         cells = tuple(Cell(float(own[end]), None, own.total()) for end in columns)
         rows.append(TableRow(entry.label, cells, entry.kind))
-    return Table("end", "How the episodes ended", "tasks", "neither", tuple(columns), tuple(rows))
+    return Table("end", "Episodes by outcome", "tasks", "neither", tuple(columns), tuple(rows))
