@@ -14,7 +14,6 @@ from typer.core import TyperCommand
 from worldgauge.core.errors import UsageError
 from worldgauge.terminal.options import (
     FAILED,
-    HELP_STYLE,
     Agents,
     Baselines,
     Csv,
@@ -63,20 +62,13 @@ class WithSettings(TyperCommand):
 
     def format_help(self, context: Any, formatter: Any) -> None:
         """The options of the command, then the settings of the suite."""
-        from worldgauge.engine.options import option_rows
-        from worldgauge.engine.suite.base import suites
-        from worldgauge.terminal.layout import lay_out_text, terminal_width
+        from worldgauge.cli.listing import settings_text
 
         name = context.meta.get("suite")
-        kind = None if name is None else suites.named(name).load()
+        settings = None if name is None else settings_text(name)
         super().format_help(context, formatter)
-        if kind is not None:
-            columns = ("name", "default", "give", "what it does")
-            listed = lay_out_text(columns, list(option_rows(kind.Settings)), terminal_width())
-            text = [f"Settings of {kind.name}: --set NAME=VALUE", *(line.text for line in listed)]
-            told = "\n".join(text) + "\n"
-            # Help in boxes is printed at once, plain help when the formatter is.
-            formatter.write(f"\n{told}") if HELP_STYLE is None else print(told)
+        if settings is not None:
+            formatter.write(f"\n{settings}\n")
 
 
 def run(

@@ -7,12 +7,11 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from worldgauge.core.errors import UsageError
-from worldgauge.terminal.layout import terminal_width
 
 _result: TextIO | None = None
 
@@ -69,9 +68,6 @@ def _is_stdout(stream: TextIO) -> bool:
 FAILED = 1
 KNOWN_ERROR = 2
 INTERRUPTED = 130
-
-HELP_STYLE: Literal["rich"] | None = "rich" if terminal_width() >= 80 else None
-"""Boxes of help cut the names of options on narrower terminals; plain help wraps."""
 
 
 def _alone(context: typer.Context, asked: bool) -> bool:
