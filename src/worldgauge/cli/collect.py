@@ -64,7 +64,7 @@ class _Collections(TyperGroup):
 
 collect_app = typer.Typer(
     cls=_Collections,
-    help="Make a data set in embedded worlds. It can be stopped at any moment; the same command continues it.",
+    help="Make a data set in embedded worlds.",
     no_args_is_help=True,
 )
 

@@ -47,7 +47,7 @@ def list_(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(help=f"What to list: {', '.join(KINDS)}. 'data' are benchmark sets."),
+        typer.Argument(help="Kind to list; see the names below."),
     ],
     names: Annotated[
         list[str] | None,
@@ -57,7 +57,7 @@ def list_(
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """List what is available, here and in other installed packages."""
+    """List what this and other installed packages offer."""
     from worldgauge.terminal.output import form_of, out, print_csv, print_json, print_listing
 
     form = form_of(json, csv)
@@ -65,7 +65,7 @@ def list_(
         raise UnknownNameError("kind to list", kind, KINDS)
     if kind == "settings" and len(names or ()) != 1:
         raise UsageError("settings are listed per suite: worldgauge list settings loopnav")
-    if (names and kind != "settings" or verify) and kind != "weights":
+    if ((names and kind != "settings") or verify) and kind != "weights":
         raise UsageError("names and --verify go with: worldgauge list weights")
     others: dict[str, Callable[[], Listing]] = {
         "adapters": _adapters,
@@ -107,7 +107,7 @@ def _settings(suite: str) -> Listing:
 
     columns = ("name", "default", "values", "what it does")
     rows = option_rows(suites.named(suite).load().Settings)
-    metadata = {"suite": suite, "settings": [dict(zip(columns[:3] + ("help",), row, strict=True)) for row in rows]}
+    metadata = {"suite": suite, "settings": [dict(zip((*columns[:3], "help"), row, strict=True)) for row in rows]}
     return Listing(metadata, columns, rows)
 
 
