@@ -84,7 +84,7 @@ def test_the_installation_is_well_and_lacks_the_extras(tmp_path: Path) -> None:
     found = {one["part"]: one for one in json.loads(done.stdout)["findings"]}
     assert all(found[part]["well"] for part in ("python", "packages", "kernels", "videos", "disk"))
     for extra in ("manipulation", "torch", "structures"):
-        assert f'pip install "worldgauge[{extra}]"' in found[extra]["told"]
+        assert f'pip install --editable ".[{extra}]"' in found[extra]["told"]
 
 
 def test_small_commands(tmp_path: Path) -> None:
@@ -112,4 +112,4 @@ def test_what_needs_an_extra_says_so_in_one_line(tmp_path: Path) -> None:
     done = run(tmp_path, "collect", "worldinworld", "--out", "tables", *few)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1, done.stderr
-    assert 'pip install "worldgauge[manipulation]"' in done.stderr
+    assert 'pip install --editable ".[manipulation]"' in done.stderr

@@ -331,7 +331,7 @@ def test_imports_are_light_and_name_the_extra(tmp_path: Any) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ)
     assert done.stdout.startswith("MissingExtraError"), done.stderr
-    assert 'pip install "worldgauge[chat]"' in done.stdout
+    assert 'pip install --editable ".[chat]"' in done.stdout
     heavy = {"openai", "httpx", "httpx2", "jsonschema", "cv2"}
     code = f"import sys, worldgauge.chat.model; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -156,7 +156,7 @@ def test_help_of_run_shows_the_settings_of_the_suite(name: str, capsys: pytest.C
 
 def test_what_one_does_first_is_listed_first() -> None:
     told = help_of()
-    panels = [told.index(f"─ {panel} ─") for panel in ("Measure", "Models and data", "Publish", "Tools")]
+    panels = [told.index(f"\n{panel}:\n") for panel in ("Measure", "Models and data", "Publish", "Tools")]
     assert panels == sorted(panels)
     first = re.findall(r"^│ ([a-z-]+) ", told[panels[0] : panels[1]], re.M)
     assert first == ["demo", "collect", "evaluate", "run", "report", "view"]

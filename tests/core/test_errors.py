@@ -34,7 +34,7 @@ def test_nothing_registered_is_said() -> None:
 def test_a_missing_extra_is_one_line_to_paste() -> None:
     assert (
         str(MissingExtraError("'lpips'", "torch"))
-        == "'lpips' needs the extra 'torch': pip install \"worldgauge[torch]\" (in a clone: pip install -e '.[torch]')"
+        == "'lpips' needs the extra 'torch'; in a checkout: pip install --editable \".[torch]\""
     )
 
 

@@ -155,7 +155,7 @@ def test_many_faults_show_all_at_once() -> None:
     assert judged(report, "violated") == {"spec", "values", "shape", "count", "untouched", "same"}
     assert "setting 'device'" in said(report, "spec")
     assert "needs is {'gpu': 1}" in said(report, "spec")
-    assert "before 'same' is well" in said(report, "order")
+    assert "fix 'same' first" in said(report, "order")
 
 
 def test_a_model_that_fails_the_second_time_fails_all_that_asks_again() -> None:
@@ -168,7 +168,7 @@ def test_a_model_that_fails_the_second_time_fails_all_that_asks_again() -> None:
 def test_what_does_not_answer_is_not_asked_on() -> None:
     report = check_model(wrong_models.Raises())
     assert judged(report, "not asked") == REST
-    assert said(report, "speed").startswith("it would say nothing before")
+    assert said(report, "speed").startswith("skipped: fix ")
     report = check_model(wrong_models.Slow(), deadline_s=0.01)  # found late: a live model cannot be stopped
     assert judged(report, "violated") == {"answers"}
     assert "gave nothing for" in said(report, "answers")

@@ -79,7 +79,7 @@ def test_an_extra_that_is_not_there_names_what_needs_it(monkeypatch: pytest.Monk
     with pytest.raises(AbsentError) as caught:
         EXTRAS["manipulation"].check()
     assert str(caught.value) == (
-        'not installed: needed for the table with the arm: pip install "worldgauge[manipulation]"'
+        'not installed: needed for the table with the arm; in a checkout: pip install --editable ".[manipulation]"'
     )
 
 

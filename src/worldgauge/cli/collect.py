@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args,
 import typer
 from typer.core import TyperGroup
 
+from worldgauge.terminal.commands import with_help
 from worldgauge.terminal.options import (
     FAILED,
-    HELP_STYLE,
     Device,
     DryRun,
     Json,
@@ -56,15 +56,15 @@ class _Collections(TyperGroup):
         """The command of a collection, by its name or file; for an unknown name, an error that lists the known ones."""
         from worldgauge.engine.collection import collections
 
-        app = typer.Typer(add_completion=False, rich_markup_mode=HELP_STYLE)
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
         entry = collections.named(name)
         app.command(name)(command_of(entry.name, entry.load()))
-        return typer.main.get_command(app)
+        return with_help(typer.main.get_command(app))
 
 
 collect_app = typer.Typer(
     cls=_Collections,
-    help="Make a data set in embedded worlds. It can be stopped at any moment; the same command continues it.",
+    help="Make a data set in embedded worlds.",
     no_args_is_help=True,
 )
 

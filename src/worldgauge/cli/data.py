@@ -129,14 +129,14 @@ def check(
 def push(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a data set or of a named set.")],
     address: Annotated[
-        str, typer.Argument(help="Where it goes: a folder, s3://BUCKET/FOLDER, hf://datasets/ORGANISATION/NAME ...")
+        str, typer.Argument(help="Copy to: a folder, s3://BUCKET/FOLDER, hf://datasets/ORGANISATION/NAME ...")
     ],
     check: Annotated[
-        bool, typer.Option("--check", help="Read what is there, too, and send again what does not have its digest.")
+        bool, typer.Option("--check", help="Read the copies back, and send again those that differ.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Copy a data set to another place: small files as Parquet, videos as they are, an index with digests.
+    """Copy a data set to another place, with an index of digests.
 
     An interrupted push continues with the next file. Extra: remote, and the package of the kind of place (s3fs,
     huggingface_hub).
@@ -151,11 +151,11 @@ def push(
 
 @app.command()
 def pull(
-    address: Annotated[str, typer.Argument(help="Where worldgauge data push put it.")],
-    out: Annotated[Path, typer.Option(help="Folder of the data set, new or to be continued.")],
+    address: Annotated[str, typer.Argument(help="Copy from: the address that worldgauge data push wrote to.")],
+    out: Annotated[Path, typer.Option(help="Folder of the data set, new or to continue.")],
     json: Json = False,
 ) -> None:
-    """Copy a data set from another place, and check every file against its digest.
+    """Copy a data set from another place, and check its digests.
 
     An interrupted pull continues. Extra: remote, and the package of the kind of place (s3fs, huggingface_hub).
     """

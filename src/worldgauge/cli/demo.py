@@ -26,7 +26,7 @@ def demo(
         bool, typer.Option("--full", help="Use more tasks and all baselines. Takes about five times as long.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(help="Number of parallel worker processes. By default the number of cores.", min=1)
+        int | None, typer.Option(help="Parallel worker processes. Default: one per core.", min=1)
     ] = None,
     json: Json = False,
     csv: Csv = False,

@@ -24,7 +24,7 @@ WIDTH = 80
 def doctor(
     part: Annotated[
         str | None,
-        typer.Argument(metavar="PART", help="minecraft: Node, its packages, a server. By default everything else."),
+        typer.Argument(metavar="PART", help="Check only minecraft: Node, packages, server. Default: all other parts."),
     ] = None,
     server: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="With minecraft: also check a Java server of yours.")

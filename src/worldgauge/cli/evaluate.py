@@ -41,7 +41,7 @@ def evaluate(
     label: Labels = None,
     agent: Agents = None,
     data: Annotated[
-        str, typer.Option(help="Folder of data sets, or a benchmark set. A missing set is made.")
+        str, typer.Option(help="Folder of data sets, or benchmark set, made if missing.")
     ] = "worldgauge-small",
     budget: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time for all suites, such as 1h or 90m. Default: all tasks.")
@@ -52,7 +52,7 @@ def evaluate(
         bool, typer.Option("--published", help="Use each paper's protocol, to compare with printed numbers.")
     ] = False,
     videos: Annotated[
-        Path | None, typer.Option(help="Folder of finished videos, SUITE/MODEL/TASK.mp4, in place of models.")
+        Path | None, typer.Option(help="Score finished videos SUITE/MODEL/TASK.mp4 instead of models.")
     ] = None,
     video_fps: Annotated[
         float | None, typer.Option(help="Frames per second of the videos. Default: that of the recordings.")

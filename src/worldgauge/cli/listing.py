@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.terminal.commands import listed_kinds
+from worldgauge.terminal.commands import listed_kinds, summary_of
 from worldgauge.terminal.options import FAILED, Csv, Json
 
 REGISTRIES = {
@@ -25,7 +24,7 @@ REGISTRIES = {
     **listed_kinds(),
 }
 """Kinds of components: name of the registry, and its module."""
-KINDS = (*REGISTRIES, "adapters", "commands", "data", "scans", "weights")
+KINDS = (*REGISTRIES, "adapters", "commands", "data", "scans", "settings", "weights")
 
 
 class Listing(NamedTuple):
@@ -48,28 +47,32 @@ def list_(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(help=f"What to list: {', '.join(KINDS)}. 'data' are benchmark sets."),
+        typer.Argument(help="Kind to list; see the names below."),
     ],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="With weights: sets, or metrics. Default: all.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME...]", help="With weights: sets or metrics. With settings: the suite."),
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="With weights: read all installed files again.")] = False,
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """List what is available, here and in other installed packages."""
+    """List what this and other installed packages offer."""
     from worldgauge.terminal.output import form_of, out, print_csv, print_json, print_listing
 
     form = form_of(json, csv)
     if kind not in KINDS:
         raise UnknownNameError("kind to list", kind, KINDS)
-    if (names or verify) and kind != "weights":
+    if kind == "settings" and len(names or ()) != 1:
+        raise UsageError("settings are listed per suite: worldgauge list settings loopnav")
+    if ((names and kind != "settings") or verify) and kind != "weights":
         raise UsageError("names and --verify go with: worldgauge list weights")
     others: dict[str, Callable[[], Listing]] = {
         "adapters": _adapters,
         "commands": lambda: _commands(context),
         "data": _benchmark_sets,
         "scans": _scans,
+        "settings": lambda: _settings((names or [""])[0]),
         "weights": lambda: _weights(names, verify),
     }
     found = others[kind]() if kind in others else _registry(kind)
@@ -77,6 +80,8 @@ def list_(
         print_json(**found.metadata)
     elif form == "csv":
         print_csv(found.columns, found.rows)
+    elif kind == "settings":
+        out.print(settings_text(found.metadata["suite"]), markup=False, soft_wrap=True)
     else:
         print_listing(*(found.text or (found.columns, found.rows)))
     for note in found.notes if form != "json" else ():
@@ -94,6 +99,30 @@ def _registry(kind: str) -> Listing:
         # An origin is one long word, so it is below the summary.
         text=(("name", "summary"), [(e.name, f"{e.summary}\n{e.origin}") for e in entries]),
     )
+
+
+def _settings(suite: str) -> Listing:
+    from worldgauge.engine.options import option_rows
+    from worldgauge.engine.suite.base import suites
+
+    columns = ("name", "default", "values", "what it does")
+    rows = option_rows(suites.named(suite).load().Settings)
+    metadata = {"suite": suite, "settings": [dict(zip((*columns[:3], "help"), row, strict=True)) for row in rows]}
+    return Listing(metadata, columns, rows)
+
+
+def settings_text(suite: str) -> str:
+    """The settings of a suite: default and bounds on a line, then what each does."""
+    from worldgauge.engine.options import option_rows
+    from worldgauge.engine.suite.base import suites
+    from worldgauge.terminal.layout import terminal_width, wrap
+
+    kind = suites.named(suite).load()
+    lines = [f"Settings of {kind.name}: --set NAME=VALUE"]
+    for name, default, values, help in option_rows(kind.Settings):
+        lines += wrap(f"{name}={default}  {values}" if default else f"{name}  {values}", terminal_width(), "  ")
+        lines += wrap(help, terminal_width(), "      ")
+    return "\n".join(lines)
 
 
 def _adapters() -> Listing:
@@ -119,8 +148,7 @@ def command_rows(group: Any, context: Any, path: str = "") -> Iterator[tuple[str
             inner = type(command).context_class(command, info_name=name, parent=context)
             yield from command_rows(command, inner, f"{path}{name} ")
         else:
-            first, *_ = re.split(r"(?<=[.?])\s|\n", (command.help or "").strip())
-            yield f"{path}{name}", first
+            yield f"{path}{name}", summary_of(command)
 
 
 def _benchmark_sets() -> Listing:

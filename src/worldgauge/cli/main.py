@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection
 from copy import copy
 from types import TracebackType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_args
 
 import typer
 from typer.models import CommandInfo
@@ -28,7 +28,7 @@ from worldgauge.cli.weights import app as weights_app
 from worldgauge.cli.world import app as world_app
 from worldgauge.core.errors import WorldgaugeError
 from worldgauge.terminal.commands import Command, CommandGroup, Panel, commands
-from worldgauge.terminal.options import HELP_STYLE, INTERRUPTED, KNOWN_ERROR
+from worldgauge.terminal.options import INTERRUPTED, KNOWN_ERROR
 from worldgauge.version import __version__
 
 COLLECT_EXAMPLE = "worldgauge collect loopnav --out data --settlements 2 --ranges 5,15 --per-combination 1"
@@ -79,6 +79,14 @@ class _Commands(CommandGroup):
         """Commands in the order in which they were added, but `demo` and `collect` first."""
         return sorted(super().list_commands(context), key=lambda name: (name != "demo", name != "collect"))
 
+    def format_commands(self, context: Any, formatter: Any) -> None:
+        """Write the commands of the first page under the headings of their panels."""
+        found = [self.get_command(context, name) for name in self.list_commands(context)]
+        for panel in get_args(Panel):
+            with formatter.section(panel):
+                shown = [one for one in found if not one.hidden and one.rich_help_panel == panel]
+                formatter.write_dl([(one.name, one.short_help) for one in shown])
+
 
 app = typer.Typer(
     cls=_Commands,
@@ -88,7 +96,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=HELP_STYLE,
+    rich_markup_mode=None,
 )
 
 

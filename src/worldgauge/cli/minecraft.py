@@ -46,11 +46,9 @@ Version = Annotated[str, typer.Option(help="Version of the game: 1.16.5 or 1.20.
 
 @minecraft_app.command()
 def install(
-    viewer: Annotated[
-        bool, typer.Option(help="Also the renderer of the published frames: 900 MB, and a part is compiled.")
-    ] = False,
+    viewer: Annotated[bool, typer.Option(help="Install also the renderer of the published frames, 900 MB.")] = False,
 ) -> None:
-    """Install the game's Node packages into the user's cache: 500 MB, open-source packages only."""
+    """Install the game's Node packages in the user's cache, 500 MB."""
     from worldgauge.worlds.minecraft.install import BRIDGE, VIEWER
     from worldgauge.worlds.minecraft.install import install as bring
 
@@ -120,12 +118,12 @@ def save(
 @minecraft_app.command()
 def serve(
     kind: Kind | None = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the village. By default 0.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed of the village. Default: 0.")] = None,
     save: Annotated[Path | None, typer.Option(help="A saved world instead. A temporary copy of it is served.")] = None,
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 25565,
     version: Version = "1.16.5",
 ) -> None:
-    """Run a server with a generated village or a saved world, for this machine only, until Ctrl-C."""
+    """Run a local server with a village or saved world."""
     from worldgauge.worlds.minecraft.bridge import BridgeError
     from worldgauge.worlds.minecraft.server import JsServer
 

@@ -15,7 +15,7 @@ from worldgauge.terminal.options import FAILED, Csv, Json
 def check_model(
     model: Annotated[
         str,
-        typer.Option(help="Model, as for run: a name, package.module:Class, ./file.py:Class, cmd:, pipe: or http://."),
+        typer.Option(help="Model, as for worldgauge run."),
     ],
     suite: Annotated[str | None, typer.Option(help="Suite whose kind of request is used, such as mind.")] = None,
     deadline: Annotated[float, typer.Option(help="Seconds without a frame after which a check fails.")] = 600.0,
@@ -43,7 +43,7 @@ def adapters(
     out: Annotated[Path, typer.Option(help="Folder for the copy, and for the file that serves it.")] = Path("."),
     json: Json = False,
 ) -> None:
-    """Copy an adapter: one file that serves a published model from its own environment."""
+    """Copy an adapter, which serves a published model from its environment."""
     from worldgauge.terminal.output import out as terminal
     from worldgauge.terminal.output import print_json
 

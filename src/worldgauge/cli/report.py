@@ -15,11 +15,11 @@ from worldgauge.terminal.options import FAILED, Json, Labels, Sealed
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
     out: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("report.html"),
-    videos: Annotated[int, typer.Option(help="Maximum number of tasks shown as videos or cards.", min=0)] = 24,
+    videos: Annotated[int, typer.Option(help="Maximum number of tasks with videos or cards.", min=0)] = 24,
     votes: Annotated[Path | None, typer.Option(help="File of votes on these runs, such as votes.jsonl.")] = None,
     json: Json = False,
 ) -> None:
-    """Compare runs on one page that opens from disk. Runs of several suites get a card each, and a report each."""
+    """Compare runs on one page that opens from disk."""
     from worldgauge.report import write_report
     from worldgauge.report.overview import write_reports
     from worldgauge.terminal.output import written
@@ -36,7 +36,7 @@ def replay(
     out: Annotated[Path, typer.Option(help="MP4 file to write.")] = Path("replay.mp4"),
     json: Json = False,
 ) -> None:
-    """Write one episode as a video: what the model imagined, and what happened."""
+    """Write one episode as a video: imagined and actual frames."""
     from worldgauge.report.task_films import write_replay
     from worldgauge.terminal.output import written
 
@@ -51,11 +51,7 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("results"),
     to: Annotated[
         str,
-        typer.Option(
-            help="Form: markdown, latex or csv (one table of all suites), own (files of the benchmark's own scorer), "
-            "eee (Every Eval Ever 0.3), hf (.eval_results and eval.yaml of the Hugging Face Hub), inspect (logs of "
-            "Inspect), parquet, or rrd (one task for Rerun)."
-        ),
+        typer.Option(help="Write markdown, latex, csv, own, eee, hf, inspect, parquet or rrd."),
     ] = "own",
     model_id: Annotated[str, typer.Option(help="The model on the Hub, ORGANISATION/NAME (eee, hf, inspect).")] = "",
     dataset: Annotated[str, typer.Option(help="The data set on the Hub, ORGANISATION/NAME (hf).")] = "",
@@ -88,19 +84,19 @@ def bundle(
     out: Annotated[Path, typer.Option(help="Folder of the archives, SUITE-NAME.zip each.")] = Path("bundles"),
     whole: Annotated[
         int,
-        typer.Option(help="Number of tasks whose videos are kept as they were made. The rest is made small.", min=0),
+        typer.Option(help="Pack this number of unreduced videos. The others are reduced.", min=0),
     ] = 8,
     licence: Annotated[str, typer.Option(help="Licence of the model, such as Apache-2.0.")] = "",
     parameters: Annotated[float, typer.Option(help="Number of parameters of the model, such as 1.3e9.")] = 0,
-    link: Annotated[str, typer.Option(help="Where the model is described.")] = "",
+    link: Annotated[str, typer.Option(help="Address of the model's description.")] = "",
     by: Annotated[str, typer.Option(help="Who made the run.")] = "",
     task: Annotated[
         list[str] | None,
-        typer.Option(help="Pack only the whole videos of a task that verify --ask drew. Can be repeated."),
+        typer.Option(help="Pack only this task, which verify --ask sampled. Can be repeated."),
     ] = None,
     questions: Annotated[
         Path | None,
-        typer.Option(help="Sealed questions: pack a folder of videos that answer them, before the seal is published."),
+        typer.Option(help="Pack a folder of videos for these sealed questions."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -155,23 +151,22 @@ def verify(
         Path | None,
         typer.Option(
             metavar="DIR | SET",
-            help="Folder of the data set or benchmark set, to score tasks again: exactly from whole videos, within a "
-            "tolerance from small ones. Default with --rescore: the benchmark set of the run.",
+            help="Folder of the data set or benchmark set, to score again.",
         ),
     ] = None,
     rescore: Annotated[
         int | None,
-        typer.Option(help="Number of tasks to score again, drawn at random. Default: all.", min=0),
+        typer.Option(help="Score this number of random tasks again. Default: all.", min=0),
     ] = None,
     ask: Annotated[
-        int, typer.Option(help="Draw N tasks whose whole videos the author must send.", metavar="N", min=0)
+        int, typer.Option(help="Sample N tasks whose whole videos the author must send.", metavar="N", min=0)
     ] = 0,
     draw: Annotated[
         str, typer.Option(help="Random value that an earlier verification printed. Default: a new one.")
     ] = "",
     answer: Annotated[
         Path | None,
-        typer.Option(help="Archive of the author: the tasks that --ask drew, or with --sealed all answers."),
+        typer.Option(help="Archive of the author: the sampled tasks, or all with --sealed."),
     ] = None,
     content_hash: Annotated[
         str | None, typer.Option(help="Content hash that the author published. With --sealed: of --answer.")
@@ -179,7 +174,7 @@ def verify(
     sealed: Sealed = None,
     by: Annotated[
         str,
-        typer.Option(help="Who verifies it. A board shows the name: keep what --json prints as NAME.verified.json."),
+        typer.Option(help="Name of the verifier. A board shows it."),
     ] = "",
     json: Json = False,
 ) -> None:
@@ -216,7 +211,7 @@ def board(
     out: Annotated[Path, typer.Option(help="Folder of the site, new or an older one of this command.")] = Path("site"),
     json: Json = False,
 ) -> None:
-    """Make a leaderboard of bundles: a folder of pages for any static host."""
+    """Make a leaderboard of bundles, as pages for any static host."""
     from worldgauge.engine.collection import counted
     from worldgauge.terminal.output import endings, print_json, print_text, written
     from worldgauge.tools.leaderboard import write_board
@@ -233,7 +228,7 @@ def board(
 def view(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Run folder, or a folder with runs in it.")],
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Any but that of this machine needs the token of the link.")
+        str, typer.Option(help="Listen on this address. Other machines need the link's token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 for any that is free.", min=0, max=65535)] = 8600,
     json: Json = False,

@@ -14,7 +14,6 @@ from typer.core import TyperCommand
 from worldgauge.core.errors import UsageError
 from worldgauge.terminal.options import (
     FAILED,
-    HELP_STYLE,
     Agents,
     Baselines,
     Csv,
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from worldgauge.engine.run import RunRequest
     from worldgauge.terminal.output import Form
 
-SUITE_HELP = "Name of the suite, or ./FILE.py:CLASS; see: worldgauge list suites"
+SUITE_HELP = "Name of the suite, or ./FILE.py:CLASS. See: worldgauge list suites"
 
 
 class WithSettings(TyperCommand):
@@ -63,20 +62,13 @@ class WithSettings(TyperCommand):
 
     def format_help(self, context: Any, formatter: Any) -> None:
         """The options of the command, then the settings of the suite."""
-        from worldgauge.engine.options import option_rows
-        from worldgauge.engine.suite.base import suites
-        from worldgauge.terminal.layout import lay_out_text, terminal_width
+        from worldgauge.cli.listing import settings_text
 
         name = context.meta.get("suite")
-        kind = None if name is None else suites.named(name).load()
+        settings = None if name is None else settings_text(name)
         super().format_help(context, formatter)
-        if kind is not None:
-            columns = ("name", "default", "give", "what it does")
-            listed = lay_out_text(columns, list(option_rows(kind.Settings)), terminal_width())
-            text = [f"Settings of {kind.name}: --set NAME=VALUE", *(line.text for line in listed)]
-            told = "\n".join(text) + "\n"
-            # Help in boxes is printed at once, plain help when the formatter is.
-            formatter.write(f"\n{told}") if HELP_STYLE is None else print(told)
+        if settings is not None:
+            formatter.write(f"\n{settings}\n")
 
 
 def run(
@@ -86,7 +78,7 @@ def run(
     model: Models = None,
     agent: Agents = None,
     baselines: Baselines = None,
-    out: Annotated[Path | None, typer.Option(help="Parent of the run folders. By default runs/SUITE.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Parent of the run folders. Default: runs/SUITE.")] = None,
     workers: Workers = 1,
     on: On = None,
     gpus_per_worker: Gpus = None,
@@ -110,7 +102,8 @@ def run(
 ) -> None:
     """Run models on a suite and score them.
 
-    A stopped run continues where it stopped.
+    A stopped run continues where it stopped. The settings of a model follow its name, as in drift?step_m=0.02. The
+    code of a model's or metric's module, file or command is run.
     """
     from worldgauge.cli import show
     from worldgauge.engine.open_suite import suite_name
@@ -181,17 +174,11 @@ def score(
     ] = None,
     video_fps: Annotated[
         float | None,
-        typer.Option(
-            help="With --videos: frames per second of the videos. Default: that of the recordings. Folders of images "
-            "need it."
-        ),
+        typer.Option(help="With --videos: frames per second. Default: that of the recordings."),
     ] = None,
     video_longer: Annotated[
         Literal["error", "cut"] | None,
-        typer.Option(
-            help="With --videos: 'cut' drops what a video holds beyond the frames that are judged, as of a model that "
-            "makes clips of fixed lengths. By default such a video fails."
-        ),
+        typer.Option(help="With --videos: 'cut' drops extra frames, 'error' fails. Default: error."),
     ] = None,
     sealed: Sealed = None,
     out: Annotated[Path | None, typer.Option(help="With --videos: parent of the run folders.")] = None,
@@ -208,7 +195,7 @@ def score(
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Score runs again after settings or metrics have changed, or score finished videos.
+    """Score runs again after changes of settings or metrics, or finished videos.
 
     Again: worldgauge score RUNS. Finished videos: worldgauge score SUITE --data DIR --videos DIR. No model runs, except
     the baselines that videos are compared with.
@@ -272,16 +259,18 @@ def score(
 
 
 def questions(
-    suite: Annotated[str | None, typer.Argument(help=f"{SUITE_HELP}. Default: all that finished videos answer")] = None,
+    suite: Annotated[
+        str | None, typer.Argument(help="Name of the suite. Default: all that accept finished videos.")
+    ] = None,
     *,
     data: Data,
-    out: Annotated[Path, typer.Option(help="Folder of the questions, new or to be continued.")],
+    out: Annotated[Path, typer.Option(help="Folder of the questions, new or to continue.")],
     model: Annotated[
         str | None,
         typer.Option(
             "--for",
             metavar="MODEL",
-            help="Model whose form the questions have, as for run. By default all that a model could be told.",
+            help="Write requests in this model's form. Default: with all inputs.",
         ),
     ] = None,
     settings: Settings = None,
@@ -290,7 +279,7 @@ def questions(
     sealed: Sealed = None,
     json: Json = False,
 ) -> None:
-    """Write the requests of a suite, or of all suites, as files, for a model on any machine.
+    """Write the requests of suites as files, for a model on any machine.
 
     Score its videos with: worldgauge score SUITE --videos DIR, or of all suites: worldgauge evaluate --videos DIR.
     """

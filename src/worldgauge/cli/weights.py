@@ -33,7 +33,7 @@ def pull(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Download weights from their owners, or take them from a folder. WORLDGAUGE_WEIGHTS sets where they go.
+    """Download weights from their owners, or take them from a folder.
 
     Interrupted downloads continue, and existing files stay. Gated sets need HF_TOKEN. Files of a folder are recognised
     by their digest and never changed.

@@ -21,7 +21,7 @@ app = typer.Typer(
 
 UpOption = Annotated[str | None, typer.Option("--up", help="The axis that points up in the file: y or z.")]
 Scale = Annotated[float, typer.Option(help="Metres of one unit of the file, such as 0.001 for millimetres.")]
-TwoSided = Annotated[bool, typer.Option("--two-sided", help="Draw triangles from behind as well.")]
+TwoSided = Annotated[bool, typer.Option("--two-sided", help="Render both sides of triangles.")]
 
 
 @app.command()
@@ -30,9 +30,7 @@ def add(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that holds the scans.")],
     kind: Annotated[
         str | None,
-        typer.Option(
-            help="Layout: hm3d, mp3d, gibson, replica, replicacad, scannetpp or files. By default it is detected."
-        ),
+        typer.Option(help="Layout: hm3d, mp3d, gibson, replica, replicacad, scannetpp, files. Default: detected."),
     ] = None,
     up: UpOption = None,
     json: Json = False,
@@ -61,10 +59,10 @@ def add(
 def remove(
     name: Annotated[str | None, typer.Argument(help="A registered folder.")] = None,
     cache: Annotated[
-        bool, typer.Option("--cache", help="Delete what was prepared of all scans. It is made again when needed.")
+        bool, typer.Option("--cache", help="Delete the cache of all scans. It is rebuilt when needed.")
     ] = False,
 ) -> None:
-    """Forget a registered folder, whose files stay; or clear the cache of scans."""
+    """Unregister a folder of scans, or delete the cache of scans."""
     from worldgauge.worlds.scan import sources
     from worldgauge.worlds.scan.prepared import forget
 
@@ -87,11 +85,11 @@ def check(
     plan: Annotated[Path | None, typer.Option(help="Write its floor from above as a PNG.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write all of it as a page, with plan, views and panoramas.")] = None,
     goals: Annotated[
-        Path | None, typer.Option(help="Published episodes: compare their goal pictures with our panoramas there.")
+        Path | None, typer.Option(help="Compare the goal images of published episodes with rendered panoramas.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Inspect a scan: its size, its axes, what is missing, where one can walk."""
+    """Inspect a scan: size, axes, missing parts, walkable floor."""
     import numpy as np
 
     from worldgauge.core.image import write_png
@@ -163,18 +161,15 @@ def picture(
 def export(
     world: Annotated[
         str,
-        typer.Argument(
-            help="A home or village and its arguments, such as indoor:seed=1 or voxel:kind=plains,seed=1; the file "
-            "of a build: .nbt, .schem or .litematic; or starter: two homes as scans to begin with, under 8 MB."
-        ),
+        typer.Argument(help="World (indoor:seed=1, voxel:kind=plains,seed=1), structure file, or starter (two homes)."),
     ],
     out: Annotated[Path, typer.Option(help="GLB file to write; of starter: a folder.")],
     texel: Annotated[float, typer.Option(help="Side of a texel in millimetres, for homes.")] = 5.0,
-    quality: Annotated[int, typer.Option(help="Of a home's JPEG pictures, 1 to 100; 0 for PNG.")] = 92,
-    up: Annotated[str, typer.Option(help="The axis that points up in the file: y by the standard, or z.")] = "y",
+    quality: Annotated[int, typer.Option(help="Quality of a home's JPEG images, 1 to 100. 0: PNG.")] = 92,
+    up: Annotated[str, typer.Option(help="Axis that points up in the file: y or z. Default: y.")] = "y",
     json: Json = False,
 ) -> None:
-    """Write a home, village or build as a GLB file, with textures, names and instances, for Blender and others."""
+    """Write a home, village or build as a GLB file."""
     from worldgauge.terminal.output import print_json
     from worldgauge.worlds.blocks.structure_files import SUFFIXES, read_structure
     from worldgauge.worlds.export import export_build, export_starter, export_world

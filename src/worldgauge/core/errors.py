@@ -66,8 +66,8 @@ class MissingExtraError(WorldgaugeError):
     """
 
     def __init__(self, what: str, extra: str) -> None:
-        how = f"pip install \"worldgauge[{extra}]\" (in a clone: pip install -e '.[{extra}]')"
-        super().__init__(f"{what} needs the extra '{extra}': {how}")
+        how = f'in a checkout: pip install --editable ".[{extra}]"'
+        super().__init__(f"{what} needs the extra '{extra}'; {how}")
 
 
 class UnknownNameError(WorldgaugeError):

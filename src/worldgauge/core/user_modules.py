@@ -100,7 +100,10 @@ def import_file(path: Path, what: str) -> tuple[ModuleType, str]:
         del sys.modules[name]
         if isinstance(error, WorldgaugeError) or not isinstance(error, Exception):
             raise
-        raise ModelError(f"{what} file {path}: importing it raised {type(error).__name__}: {error}") from error
+        # What is missing here may be installed where the model lives.
+        other = what == "model" and isinstance(error, ModuleNotFoundError)
+        how = f'; it has its own environment? --model "cmd:PYTHON -m worldgauge_serve {path}:CLASS"' if other else ""
+        raise ModelError(f"{what} file {path}: importing it raised {type(error).__name__}: {error}{how}") from error
     return module, f"sha256:{found}"
 
 

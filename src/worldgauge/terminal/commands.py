@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from worldgauge.core.errors import check_neighbour
 
@@ -36,8 +37,45 @@ class Command:
     group: str = ""
 
 
+_Formatter: Any = TyperCommand.context_class.formatter_class
+
+
+class _HelpFormatter(_Formatter):  # type: ignore[misc]
+    """Help of all commands: a description that does not fit beside short names is below its option."""
+
+    def write_dl(self, rows: Any, col_max: int = 22, col_spacing: int = 2) -> None:
+        """Write names and their descriptions. Nothing is cut."""
+        rows = list(rows)
+        if all(len(name) <= col_max for name, _ in rows):
+            super().write_dl(rows, col_max, col_spacing)
+            return
+        for name, text in rows:
+            self.write(f"{'':>{self.current_indent}}{name}\n")
+            with self.indentation(), self.indentation():
+                self.write_text(text)
+
+
+HELP_CONTEXT: Any = type("HelpContext", (TyperCommand.context_class,), {"formatter_class": _HelpFormatter})
+
+
+def with_help(command: Any) -> Any:
+    """A command, and those below it, with the layout that the help of all commands shares."""
+    command.context_class, command.rich_markup_mode = HELP_CONTEXT, None
+    command.short_help = summary_of(command)
+    for inner in getattr(command, "commands", {}).values():
+        with_help(inner)
+    return command
+
+
+def summary_of(command: Any) -> str:
+    """The first sentence of a command's help."""
+    return re.split(r"(?<=[.?])\s|\n", (command.help or "").strip())[0]
+
+
 class CommandGroup(TyperGroup):
     """A group of commands. For a missing one it names the package that brings it."""
+
+    context_class = HELP_CONTEXT
 
     def get_command(self, context: Any, name: str) -> Any:
         """The command of this name."""
@@ -46,7 +84,7 @@ class CommandGroup(TyperGroup):
             # The root's own name may be words, such as `python -m worldgauge`.
             inner = context.command_path.removeprefix(context.find_root().command_path).split()
             check_neighbour("command", " ".join([*inner, name]))
-        return command
+        return None if command is None else with_help(command)
 
 
 GROUP = "worldgauge.commands"

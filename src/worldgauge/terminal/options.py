@@ -7,12 +7,11 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from worldgauge.core.errors import UsageError
-from worldgauge.terminal.layout import terminal_width
 
 _result: TextIO | None = None
 
@@ -70,9 +69,6 @@ FAILED = 1
 KNOWN_ERROR = 2
 INTERRUPTED = 130
 
-HELP_STYLE: Literal["rich"] | None = "rich" if terminal_width() >= 80 else None
-"""Boxes of help cut the names of options on narrower terminals; plain help wraps."""
-
 
 def _alone(context: typer.Context, asked: bool) -> bool:
     """Keep stdout for the result until the command ends."""
@@ -91,15 +87,15 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for
 Workers = Annotated[int, typer.Option(help="Parallel worker processes.")]
 On = Annotated[
     str | None,
-    typer.Option(help="Where workers run: local, ray (RAY_ADDRESS, or a new cluster here) or ray://HOST:PORT."),
+    typer.Option(help="Run workers on local, ray (RAY_ADDRESS) or ray://HOST:PORT. Default: local."),
 ]
 Device = Annotated[
     str | None,
-    typer.Option(help="Render frames in batches on cuda, cuda:N or cpu (extra gpu). Default: one by one on the CPU."),
+    typer.Option(help="Render in batches on cuda, cuda:N or cpu. Default: without batches."),
 ]
 Gpus = Annotated[
     float | None,
-    typer.Option("--gpus-per-worker", help="GPUs per worker, such as 0.5 or 2. Default: what the model declares."),
+    typer.Option("--gpus-per-worker", help="GPUs per worker, such as 0.5. Default: the model's."),
 ]
 
 
@@ -117,7 +113,7 @@ Sandbox = Annotated[
     typer.Option(
         "--sandbox",
         callback=_with_sandbox,
-        help="Run models of cmd: and pipe: without network, on a read-only file system (bwrap).",
+        help="Run cmd: and pipe: models without network, on read-only files (bwrap).",
     ),
 ]
 ScoreDevice = Annotated[
@@ -125,31 +121,26 @@ ScoreDevice = Annotated[
     typer.Option(
         "--score-device",
         metavar="cuda | cuda:N | cpu",
-        help="Compute pixel metrics in batches on shared GPUs or one of them (extra torch). Default: the CPU. Scores "
-        "agree to 1e-5 and are not recomputed for another device.",
+        help="Compute pixel metrics on cuda, cuda:N or cpu. Default: cpu.",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed. Equal seeds give equal bytes.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 Sealed = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Seal of a sealed data set. worldgauge collect NAME --sealed FILE makes it."),
+    typer.Option(metavar="FILE", help="Seal of a sealed data set. collect --sealed FILE writes it."),
 ]
 Out = Annotated[Path, typer.Option(help="Folder of the data set, new or to continue.")]
 Size = Annotated[str, typer.Option(help="Width and height of a frame in pixels.")]
 Data = Annotated[
     Path,
-    typer.Option(
-        metavar="DIR | SET", help="Folder of the data set, or benchmark set (worldgauge list data), made if missing."
-    ),
+    typer.Option(metavar="DIR | SET", help="Folder of the data set, or benchmark set, made if missing."),
 ]
 Models = Annotated[
     list[str] | None,
     typer.Option(
         "--model",
-        help="Model: a name, package.module:Class or ./file.py:Class, with settings as in drift?step_m=0.02. In "
-        "another environment or on another machine: cmd:COMMAND, pipe:COMMAND or http://HOST:PORT. Can be repeated. "
-        "The code of a module, file or command is run.",
+        help="Evaluate this model: NAME, ./file.py:Class, cmd:COMMAND or http://HOST:PORT. Can be repeated.",
     ),
 ]
 Labels = Annotated[
@@ -157,23 +148,21 @@ Labels = Annotated[
     typer.Option(
         "--label",
         metavar="LABEL | NAME=LABEL",
-        help="Label in tables: one per model in their order, or NAME=LABEL. Can be repeated.",
+        help="Label tables: one per model in order, or NAME=LABEL. Can be repeated.",
     ),
 ]
 Agents = Annotated[
     list[str] | None,
     typer.Option(
         "--agent",
-        help="Agent, for suites of agents (mineanybuild): a name, package.module:Class or ./file.py:Class, with "
-        "settings as in chat?model=NAME@URL. Can be repeated. The code of a module or file is run.",
+        help="Evaluate this agent (mineanybuild): NAME, package.module:Class or ./file.py:Class. Can be repeated.",
     ),
 ]
 Baselines = Annotated[
     bool | None,
     typer.Option(
         "--baselines/--no-baselines",
-        help="Also run all baselines of the suite, or none. Default: its floors, what its tables always show, and the "
-        "ground truth at another frame rate of a model.",
+        help="Run all baselines, or none. Default: those that tables always show.",
     ),
 ]
 Settings = Annotated[
@@ -183,9 +172,7 @@ OwnMetrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help="Your own metric, beside the suite's: package.module:name or ./file.py:name. Register it "
-        "with compares='frames' or 'clips'; it is called with (truth, rollout). Can be repeated. The code of the "
-        "module or file is run.",
+        help="Add your own metric: package.module:name or ./file.py:name. Can be repeated.",
     ),
 ]
 Limit = Annotated[
@@ -198,9 +185,7 @@ Limit = Annotated[
 ]
 Deadline = Annotated[
     float,
-    typer.Option(
-        help="Stop a task after this many seconds without a frame or scoring progress. Loading may take 1800."
-    ),
+    typer.Option(help="Stop a task after this many seconds without progress."),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Generate all rollouts again. The earlier run becomes NAME.1.")]
 Retry = Annotated[

@@ -599,7 +599,7 @@ def check_model(
             blocking = [name for name, one in verdicts.items() if one.status in ("violated", "not asked")]
             blocked = next((name for name in check.after if name in blocking), None)
             if blocked is not None:
-                reason = f"it would say nothing before '{blocked}' is well"
+                reason = f"skipped: fix '{blocked}' first"
                 verdicts[check.name] = CheckVerdict(check.name, check.question, "not asked", reason=reason)
             else:
                 verdicts[check.name] = ask(check)

@@ -139,7 +139,9 @@ class Extra:
     def check(self) -> str:
         """Check that its packages are installed, can be imported, and work."""
         if any(find_spec(module) is None for module in self.modules):
-            raise AbsentError(f'not installed: needed for {self.needed_for}: pip install "worldgauge[{self.name}]"')
+            raise AbsentError(
+                f'not installed: needed for {self.needed_for}; in a checkout: pip install --editable ".[{self.name}]"'
+            )
         for module in self.modules:
             import_module(module)
         return "; ".join(filter(None, [f"installed, for {self.needed_for}", self.use()]))

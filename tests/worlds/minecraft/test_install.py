@@ -90,7 +90,7 @@ def test_nothing_is_there(path: Path, tmp_path: Path) -> None:
     assert list(parts) == ["node", "packages", "browser", "viewer", "server"]
     assert not any(one.well for one in parts.values())
     assert parts["node"].told == (
-        'no Node on the search path: install Node 20 or later, or pip install "worldgauge[minecraft]"'
+        'no Node on the search path: install Node 20 or later, or in a checkout: pip install --editable ".[minecraft]"'
     )
     assert not parts["viewer"].needed
     assert (

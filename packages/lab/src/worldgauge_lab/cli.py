@@ -43,19 +43,17 @@ if TYPE_CHECKING:
 def calibrate(
     model: Annotated[
         str,
-        typer.Option(help="Model, as for run: a name, package.module:Class, ./file.py:Class, cmd:, pipe: or http://."),
+        typer.Option(help="Model, as for worldgauge run."),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the calibration, new or interrupted.")],
-    space: Annotated[
-        str, typer.Option(help="Actions that it is asked for: walk-look, loop-walk or nav-steps.")
-    ] = "walk-look",
+    space: Annotated[str, typer.Option(help="Action space: walk-look, loop-walk or nav-steps.")] = "walk-look",
     starts: Annotated[int, typer.Option(help="Number of start images, by turns outdoors and indoors.", min=1)] = 4,
     seed: Seed = 0,
     dry_run: DryRun = False,
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Measure what a model's controls do: gains, signs, delay and cross-talk, from short moves in known worlds.
+    """Measure a model's controls: gains, signs, delay and cross-talk.
 
     A calibration that was stopped goes on. Use it with any command: --model "MODEL?calibration=OUT/calibration.json".
     """
@@ -152,23 +150,17 @@ def validate_metric(
         str,
         typer.Argument(
             metavar="STUDY",
-            help="all: the metrics of frames. sgcs: SGCS against its paper. rules: the rule-based critic. people: "
-            "metrics against verdicts of people.",
+            help="Test frame metrics (all), SGCS (sgcs), the critic (rules) or verdicts (people).",
         ),
     ],
     data: Annotated[
         Path | None,
-        typer.Option(
-            help="Data set of walks or builds to test on, by default embedded villages and our own builds. people: "
-            "WorldReward-Bench, a folder with pairs.csv or verdicts.csv, or runs with votes."
-        ),
+        typer.Option(help="Data set to test on. Default: embedded villages and builds."),
     ] = None,
     scenes: Annotated[int, typer.Option(help="all, sgcs: number of views.")] = 40,
     segmenter: Annotated[
         SegmenterName,
-        typer.Option(
-            help="sgcs: how objects are found. exact: no model has such masks; without --data, of synthetic scenes."
-        ),
+        typer.Option(help='Segment objects for sgcs. "exact" uses the masks of synthetic scenes.'),
     ] = SegmenterName.balanced,
     structures: Annotated[int, typer.Option(help="rules: number of builds that are damaged.")] = 66,
     metrics: Annotated[str | None, typer.Option(help="all: only these metrics, separated by commas.")] = None,
@@ -295,7 +287,7 @@ def study(
     out: Annotated[Path, typer.Option(help="Folder for the page and the runs that it is made from.")],
     model: Models = None,
     candidates: Annotated[
-        list[int] | None, typer.Option(help="With calls: number of plans compared, to sweep as well. Can be repeated.")
+        list[int] | None, typer.Option(help="With calls: number of plans to compare. Can be repeated.")
     ] = None,
     baselines: Annotated[bool, typer.Option(help="With quality and controllability: also run the baselines.")] = True,
     settings: Settings = None,
@@ -344,7 +336,7 @@ def train_recogniser(
     homes: Annotated[int, typer.Option(help="Number of homes of the training split to train on.", min=1)] = 100,
     json: Json = False,
 ) -> None:
-    """Train the recogniser of the closed loop's agents. Takes less than five minutes.
+    """Train the recogniser of closed-loop agents.
 
     Runs take the one that comes with worldgauge, which this command made, unless WORLDGAUGE_RECOGNISER names another.
     """
@@ -372,7 +364,7 @@ def train_nearness(
     homes: Annotated[int, typer.Option(help="Number of homes of the training split to train on.", min=1)] = 120,
     json: Json = False,
 ) -> None:
-    """Train the network by which agents of the closed loop judge how near a place is. Takes about five minutes.
+    """Train the network that estimates nearness for closed-loop agents.
 
     Runs take the one that comes with worldgauge, which this command made.
     """
@@ -399,7 +391,7 @@ def train_panorama_reader(
     homes: Annotated[int, typer.Option(help="Number of homes of the training split to train on.", min=1)] = 120,
     json: Json = False,
 ) -> None:
-    """Train the network by which agents of the closed loop read panoramas. Takes less than five minutes.
+    """Train the network that reads panoramas for closed-loop agents.
 
     Runs take the one that comes with worldgauge, which this command made.
     """

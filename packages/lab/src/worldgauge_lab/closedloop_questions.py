@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 QUESTIONS: Mapping[str, str] = {
-    "quality": "Do models that draw better pictures help more?",
-    "controllability": "Do models that obey help more?",
+    "quality": "Do models with better image quality help more?",
+    "controllability": "Do more controllable models help more?",
     "noise": "How good must a world model be to help?",
-    "calls": "Does asking the world model more often help?",
+    "calls": "Do more calls of the world model help?",
     "revision": "Whose choice among the same plans is best?",
     "context": "Is it better to imagine what is all around, or ahead?",
 }

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def parity(
-    kind: Annotated[list[str] | None, typer.Option(help="Kind of world. By default all. Can be repeated.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Kind of world. Default: all. Can be repeated.")] = None,
     seed: Seed = 0,
-    walks: Annotated[int, typer.Option(help="Random walks in each world.", min=1)] = 10,
-    ticks: Annotated[int, typer.Option(help="Ticks of each walk, 20 per second.", min=1)] = 200,
+    walks: Annotated[int, typer.Option(help="Random walks per world.", min=1)] = 10,
+    ticks: Annotated[int, typer.Option(help="Ticks per random walk, 20 per second.", min=1)] = 200,
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Compare the physics of the embedded world with the game's own on random walks in the same cells, tick by tick."""
+    """Compare the physics of the embedded world and of the game."""
     from dataclasses import asdict
 
     from worldgauge.terminal.output import form_of, print_csv, print_json, print_numbers

@@ -41,7 +41,7 @@ def test_more_calls_are_counted_and_a_second_run_asks_nobody(episodes: Path, out
 def test_the_page_of_a_list_and_of_lines(episodes: Path, out: Path) -> None:
     lines = run_study("calls", data=episodes, out=out, models=["freeze"], settings=SMALL)
     page = write_study(lines, out / "calls.html", "worldgauge study calls").read_text()
-    assert "Does asking the world model more often help?" in page
+    assert "Do more calls of the world model help?" in page
     assert 'class="band"' in page
     assert "rollouts an episode" in page
     assert page.count('<th scope="row"') == 2

@@ -35,7 +35,7 @@ from worldgauge.suites.worldinworld.format.load import load
 from worldgauge.suites.worldinworld.format.training_records import check_digests, record_folders
 from worldgauge.worlds import open_world
 from worldgauge.worlds.indoor.homes import SPLITS, scene_name, scene_seed, world_of
-from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
+from worldgauge.worlds.scan.sources import scan_facts, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import KINDS
 from worldgauge.worlds.walking.floor import FloorPlan, Walkable
 from worldgauge.worlds.walking.geodesic import Geodesic
@@ -91,44 +91,38 @@ class CoverageOptions:
 
     world: str | None = option(
         None,
-        f'{WORLD_HELP} Give "voxel" to walk in villages: a model that learned there can be post-trained on homes.',
+        'Collect in your own scans ("scan") or in villages ("voxel").',
         choices=("scan", "voxel"),
     )
     scenes: int | str = option(
         SCENES,
-        f"Number of homes, with one walk through each. By default each takes 0.5 GB. {SCENES_HELP}",
+        "Number of homes, 0.5 GB each; or scan folders or keys.",
         low=1,
         high=_MAX_SCENES,
     )
     size: tuple[int, int] = option(SIZE, "Width and height of a panorama in pixels.", low=16, high=8192)
     points: int | None = option(
-        None, "Maximum number of points sampled in a home. By default all.", low=1, high=_MAX_POINTS
+        None, "Maximum number of sampled points per home. Default: all.", low=1, high=_MAX_POINTS
     )
     steps: int = option(MOST_STEPS, "Maximum number of steps in a home.", low=1, high=MOST_STEPS)
     parity: bool = option(False, "Use the rules of the released collector instead of the paper's.")
-    n_points: Literal["max", "min"] | None = option(
-        None, 'Number of points sampled: the "max" or the "min" of 1400 and 4 per square metre.'
-    )
+    n_points: Literal["max", "min"] | None = option(None, 'Number of sampled points: "max" or "min" of 1400 and 4/m².')
     next_goal: Literal["nearest", "near_2m"] | None = option(
-        None, 'Next waypoint: the "nearest", or the one whose distance is closest to 2 m ("near_2m").'
+        None, 'Choose the "nearest" waypoint, or one about 2 m away ("near_2m").'
     )
     visit_radius_m: float | None = option(
         None, "Distance in metres within which a waypoint counts as visited.", above=0, high=100, flag="visit_radius"
     )
     height_m: float = option(
         EYE_HEIGHT_M,
-        "Height of the camera in metres: 1.0 in the evaluation, 1.5 in the paper's data.",
+        "Height of the camera in metres. Paper's data: 1.5.",
         low=0.1,
         high=2.5,
         flag="height",
     )
-    images: Literal["video", "png"] = option(
-        "video", 'How frames are stored: as a lossless "video", or as one "png" each.'
-    )
-    split: str = option(
-        "train", 'Which homes: those of "train" or "val". Those of "test" are for the evaluation.', choices=SPLITS
-    )
-    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
+    images: Literal["video", "png"] = option("video", 'Store frames as one lossless "video", or as "png" files.')
+    split: str = option("train", 'Split of the homes: "train" or "val".', choices=SPLITS)
+    seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
 
     @property
     def rules(self) -> TourRules:
@@ -138,7 +132,7 @@ class CoverageOptions:
 
 
 class CoverageCollection(Collection):
-    """Walks through homes to post-train a world model on: panoramas with depth, poses and actions.
+    """Walks through homes with depth, for post-training.
 
     More homes can be added to a collection.
     """

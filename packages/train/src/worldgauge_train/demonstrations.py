@@ -301,21 +301,19 @@ class DemonstrationOptions:
     """Options of a collection of demonstrations."""
 
     tasks: tuple[str, ...] | None = option(
-        None, "Tasks at the table, separated by commas. By default all.", choices=table_tasks.names
+        None, "Tasks at the table, separated by commas. Default: all.", choices=table_tasks.names
     )
     per_task: int = option(
         PER_TASK, "Demonstrations of each task. Its variations are used in turn.", low=1, high=MAX_NUMBER
     )
     size: tuple[int, int] = option(SIZE, "Width and height of a frame in pixels.", low=16, high=MAX_SIDE_PX)
     depth: bool = option(False, "Also store the depth of every frame.")
-    split: str = option(
-        "train", 'Tables: those of "train" or "val". Those of "test" are for the evaluation.', choices=tuple(TABLES)
-    )
-    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
+    split: str = option("train", 'Split of the tables: "train" or "val".', choices=tuple(TABLES))
+    seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
 
 
 class DemonstrationCollection(Collection):
-    """A scripted expert with an arm at a table, for policies and world models: frames, poses, places of things.
+    """Demonstrations of a robot arm at a table, by a scripted expert.
 
     About 150 frames each, 50 a second at most. More of them, and more tasks, can be added to a collection.
     """

@@ -67,51 +67,42 @@ class LoopNavOptions:
     settlements: int = option(12, "Number of worlds: villages, or what --world builds.", low=1, high=_MAX_SETTLEMENTS)
     ranges: tuple[int, ...] = option(RANGES, "Distances of the goals, in blocks.", low=1, high=_MAX_RADIUS)
     types: tuple[LoopKind, ...] = option(TYPES, "Kinds of loop.")
-    per_combination: int = option(20, "Loops for each world, type and range.", low=1, high=_MAX_PER_COMBINATION)
-    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
+    per_combination: int = option(20, "Loops per world, type and range.", low=1, high=_MAX_PER_COMBINATION)
+    seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=2)
     sampling: Rule = option("released", 'How goals are sampled: "released" or "continuous".')
     no_look_around: bool = option(
         False,
-        "Set out without looking to all sides as LoopNav does. Then an eighth to a half of the frames of short ways "
-        "back are new, and memory can be told from invention; else nearly all has been seen.",
+        "Skip the look-around at the start, so that new frames remain.",
     )
     laps: int = option(
         1,
-        "How often each loop is walked, between the same places. With more than one, run with --set segment=first asks "
-        "for all that follows the first way out: a minute and more.",
+        "Laps of each loop, between the same places.",
         low=1,
         high=100,
     )
     world: str = option(
         "voxel",
-        'World to walk in: "voxel" (villages), "minecraft" (the real game), "indoor" (homes), any other with a '
-        "floor, or one of your own, ./FILE.py:CLASS.",
+        'Collect in "voxel", "minecraft", "indoor", "scan", or your own, ./FILE.py:CLASS.',
     )
     mode: walks.Mode | None = option(
         None,
-        'With --world minecraft, where the game runs: "js-server" (a server that is started here), "offline" (its '
-        'physics without a server) or "java" (the server that --server names). By default "java" with --server, else '
-        '"js-server".',
+        'With --world minecraft: run "js-server", "offline" or "java". Default: "js-server".',
     )
     server: str | None = option(None, "With --world minecraft: HOST:PORT of a server that you run.")
-    places: str | None = option(
-        None, "With --server: places to walk in, published names or NAME@X,Y,Z, separated by spaces."
-    )
+    places: str | None = option(None, "With --server: places, by name or NAME@X,Y,Z, separated by spaces.")
     split: str = option(
         "test",
-        'Worlds: those of "test", which are evaluated, or of "train" or "val". No village or home is in two of them.',
+        'Split of the worlds: "test", "train" or "val".',
         choices=SPLITS,
     )
     pictures: walks.Pictures | None = option(
         None,
-        'With --world minecraft, how frames are drawn: "ours" (the default), "viewer" (the published renderer) or '
-        '"released" (the same, with its missing stairs).',
+        'With --world minecraft: render with "ours", "viewer" or "released". Default: "ours".',
     )
     scenes: str | None = option(
         None,
-        "With --world scan: registered folders or keys of scenes, separated by commas (worldgauge list scans). Each "
-        "is one world; --settlements is not asked.",
+        "With --world scan: scan folders or keys, separated by commas.",
     )
 
     def __post_init__(self) -> None:

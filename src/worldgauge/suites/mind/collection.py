@@ -164,21 +164,21 @@ class MindOptions:
     perspectives: tuple[str, ...] = option(
         files.PERSPECTIVES, "Perspectives: through the walker's eyes, over its shoulder.", choices=files.PERSPECTIVES
     )
-    world: str | None = option(None, f"{WORLD_HELP} They are seen in first person.", choices=("scan",))
+    world: str | None = option(None, WORLD_HELP, choices=("scan",))
     scenes: str | None = option(None, SCENES_HELP)
-    train: int = option(50, "Training clips for each perspective.", low=0, high=_MAX_COUNT)
-    mem: int = option(50, "Clips of the memory test for each perspective.", low=0, high=_MAX_COUNT)
-    action_space: int = option(25, "Clips in five action spaces for each perspective.", low=0, high=_MAX_COUNT)
+    train: int = option(50, "Training clips per perspective.", low=0, high=_MAX_COUNT)
+    mem: int = option(50, "Record clips of the memory test, per perspective.", low=0, high=_MAX_COUNT)
+    action_space: int = option(25, "Record clips in five action spaces, per perspective.", low=0, high=_MAX_COUNT)
     mirror: int = option(50, "Start images of the ten mirrored paths for each perspective.", low=0, high=_MAX_COUNT)
     per_scene: int = option(
-        PER_SCENE, "Clips of a test and perspective in each world. 1 gives most clusters.", low=1, high=_MAX_COUNT
+        PER_SCENE, "Episodes per test, perspective and world. 1 gives most clusters.", low=1, high=_MAX_COUNT
     )
-    frames: int = option(FRAMES, "Frames of each clip, at 24 a second. The first third is context.", low=6, high=20_000)
-    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
+    frames: int = option(FRAMES, "Frames per episode, at 24 per second. A third is context.", low=6, high=20_000)
+    seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=16, high=8192)
     split: str = option(
         "test",
-        'Worlds of all parts: those of "test", of which the training clips have their own, or of "train" or "val".',
+        'Split of the worlds: "test", "train" or "val".',
         choices=SPLITS,
     )
 

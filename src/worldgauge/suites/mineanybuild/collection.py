@@ -54,22 +54,20 @@ CAMERA: Mapping[str, Any] = {
 class BuildOptions:
     """Options of a collection of builds, figures and rooms."""
 
-    structures: int = option(
-        66, "Number of builds, each with six tasks. There are 22 types in three tiers.", low=0, high=2000
-    )
+    structures: int = option(66, "Number of builds, each with six tasks, of 22 types.", low=0, high=2000)
     stimuli: int = option(48, "Number of figures for mental rotation, each with 36 questions.", low=0, high=500)
     commonsense: int = option(50, "Number of questions about furnished rooms.", low=0, high=2000)
     views: Literal["yaw", "full"] = option(
         "full",
-        'How figures are turned: about the vertical axis only, as published ("yaw"), or about any axis ("full").',
+        'Turn figures about the vertical axis ("yaw"), or any axis ("full").',
     )
-    size_px: int = option(512, "Width and height of the pictures of builds in pixels.", low=64, high=2048, flag="size")
-    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
+    size_px: int = option(512, "Width and height of the images of builds in pixels.", low=64, high=2048, flag="size")
+    seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
 
 
 @collections.register("mineanybuild")
 class BuildCollection(Collection):
-    """Builds, figures and rooms of our own with their tasks, in MineAnyBuild's layout."""
+    """Builds, figures and rooms with tasks, in MineAnyBuild's layout."""
 
     name = "mineanybuild"
     manifest_format = "worldgauge-build"

@@ -31,9 +31,7 @@ def curate(
     ] = None,
     chat: Annotated[
         str | None,
-        typer.Option(
-            help="MODEL@URL of a language model that writes the instructions. By default they come from templates."
-        ),
+        typer.Option(help="MODEL@URL of a language model that writes instructions. Default: templates."),
     ] = None,
     recording: Annotated[Path | None, typer.Option(help="Folder in which replies of the model are recorded.")] = None,
     prices: Annotated[str | None, typer.Option(help="Prices of a million input and output tokens: IN,OUT.")] = None,
@@ -43,11 +41,11 @@ def curate(
         Path | None, typer.Option(help="Folder with an instruction-writer.txt that replaces ours.")
     ] = None,
     waive: Annotated[list[str] | None, typer.Option(help="Reason for rejection to ignore. Can be repeated.")] = None,
-    size: Annotated[int, typer.Option(help="Width and height of the pictures in pixels.")] = 512,
+    size: Annotated[int, typer.Option(help="Width and height of the images in pixels.")] = 512,
     seed: Seed = 42,
     json: Json = False,
 ) -> None:
-    """Make a data set from structure files, or from boxes of a world: filtered, with pictures and instructions."""
+    """Make a data set from structure files, or from parts of worlds."""
     from worldgauge.chat.endpoint import open_chat
     from worldgauge.engine.suite.settings import chat_prices
     from worldgauge.suites.mineanybuild.curation import curate as curate_structures
@@ -80,7 +78,7 @@ def curate(
 def structure(
     file: Annotated[
         Path | None,
-        typer.Argument(help="Structure file: .nbt, .schem or .litematic. With --box: folder of a saved world."),
+        typer.Argument(help="Structure file: .nbt, .schem, .litematic. With --box: folder of a world."),
     ] = None,
     server: Annotated[
         str | None,
@@ -89,15 +87,13 @@ def structure(
     box: Annotated[
         str | None, typer.Option(help="Box of a world, by two corners, both included: x,y,z:x,y,z in blocks.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write: .nbt or .schem opens in the game, .png is a picture.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write: .nbt or .schem for the game, .png image.")] = None,
     pack: Annotated[
-        Path | None, typer.Option(help="Resource pack, folder or zip, for the mean colours of the picture.")
+        Path | None, typer.Option(help="Resource pack, folder or zip, for the mean colours of images.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show what a structure file holds: size, blocks, difficulty. Can also write another format, or a picture."""
+    """Show a structure file: size, blocks, difficulty."""
     from worldgauge.terminal.output import print_json
     from worldgauge.worlds.blocks.views import MOST_SIDE_NBT, WRITERS, facts_of, look, save
 
@@ -141,7 +137,7 @@ def vote(
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Compare the builds of several agents for the same briefs (creativity) in a Swiss tournament.
+    """Compare the builds of several agents in a Swiss tournament.
 
     --set critic=chat lets a language model choose.
     """

@@ -36,7 +36,7 @@ from worldgauge.suites.targetbench.format.write import scenario_name, write_labe
 from worldgauge.suites.targetbench.walks import Surroundings
 from worldgauge.worlds import worlds
 from worldgauge.worlds.captions import captions_along
-from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_facts, scan_scenes, told_of
+from worldgauge.worlds.scan.sources import WORLD_HELP, scan_facts, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import KINDS
 from worldgauge.worlds.walking.floor import Walkable
 
@@ -55,19 +55,19 @@ _EVERYWHERE = {"curtain", "door", "window"}
 class TargetOptions:
     """What a collection of Target-Bench scenarios holds."""
 
-    world: str | None = option(None, f"{WORLD_HELP} Its things need names.", choices=("scan",))
-    scenes: int | str = option(SCENES, f"Number of scenes: settlements and homes. {SCENES_HELP}", low=1, high=1000)
+    world: str | None = option(None, WORLD_HELP, choices=("scan",))
+    scenes: int | str = option(
+        SCENES, "Number of scenes; or scan folders or keys, separated by commas.", low=1, high=1000
+    )
     per_scene: int = option(PER_SCENE, "Scenarios for each scene.", low=1, high=100)
     places: tuple[str, ...] = option(PLACES, "Kinds of scene, used in turn.", choices=PLACES)
-    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
-    size: tuple[int, int] = option(
-        (640, 360), "Width and height of a frame in pixels, both even, as the video format needs.", low=16, high=8192
-    )
+    seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
+    size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels, both even.", low=16, high=8192)
     fov_deg: float = option(HORIZONTAL_FOV_DEG, "Horizontal field of view in degrees.", low=20, high=150)
     fps: int = option(walks.FPS, "Frames, and rows of the path, a second.", low=1, high=60)
     split: str = option(
         "test",
-        'Worlds: those of "test", which are evaluated, or of "train" or "val". No scene is in two of them.',
+        'Split of the scenes: "test", "train" or "val".',
         choices=SPLITS,
     )
 

@@ -33,7 +33,7 @@ from worldgauge.suites.worldinworld.sampling import (
 )
 from worldgauge.suites.worldinworld.task import SUITE, task_names
 from worldgauge.worlds.indoor.homes import SPLITS
-from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
+from worldgauge.worlds.scan.sources import WORLD_HELP, scan_scenes, told_of
 from worldgauge.worlds.walking.primitives import EYE_HEIGHT_M
 
 PANORAMA = (1024, 576)
@@ -46,14 +46,10 @@ DESIGN = 2
 class EpisodeOptions:
     """What a collection of closed-loop episodes holds, beside the options of each task (`EpisodeSampler.Options`)."""
 
-    world: str | None = option(None, f"{WORLD_HELP} All but manipulation is collected there.", choices=("scan",))
-    scenes: int | str = option(
-        60, f"Number of homes. Episodes are spread evenly over them. {SCENES_HELP}", low=1, high=1000
-    )
-    split: str = option(
-        "test", 'Which homes: those of "train", "val" or "test". No home is in two of them.', choices=SPLITS
-    )
-    seed: int = option(42, "Random seed. The same seed gives the same bytes.", low=0, high=SEEDS - 1)
+    world: str | None = option(None, WORLD_HELP, choices=("scan",))
+    scenes: int | str = option(60, "Number of homes; or scan folders or keys, separated by commas.", low=1, high=1000)
+    split: str = option("test", 'Split of the homes: "train", "val" or "test".', choices=SPLITS)
+    seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option(PANORAMA, "Width and height of a goal panorama in pixels.", low=16, high=8192)
 
 
@@ -62,7 +58,7 @@ _TASKS = task_names()
 
 @collections.register("worldinworld")
 class EpisodeCollection(Collection):
-    """Tasks of an agent, in World-in-World's schemas: recognition, navigation, questions in homes, manipulation.
+    """Recognition, navigation, questions and manipulation, in World-in-World's schemas.
 
     More episodes can be added to a collection; those that are there keep their names and stay as they are.
     """

@@ -31,7 +31,7 @@ INSTALL_HINT = "run `worldgauge minecraft install`"
 DEBIAN = ("g++", "make", "pkg-config", "libxi-dev", "libglu1-mesa-dev", "libglew-dev")
 """What Debian calls that with which the viewer's packages are compiled."""
 
-_NODE_HINT = f'install Node {LEAST_NODE} or later, or pip install "worldgauge[minecraft]"'
+_NODE_HINT = f'install Node {LEAST_NODE} or later, or in a checkout: pip install --editable ".[minecraft]"'
 _VERSION_S = 20.0
 _INSTALL_S = 1800.0
 _LAST_LINES = 5

@@ -287,11 +287,8 @@ def _write(listed: dict[str, ScanFolder]) -> None:
     write_file(_place(), dumps(rows, 2) + "\n")
 
 
-SCENES_HELP = (
-    "With --world scan: registered folders, for their scenes of the split, or keys of scenes, separated by commas "
-    "(worldgauge list scans)."
-)
-WORLD_HELP = 'Give "scan" to collect in scans of yours, which --scenes names.'
+SCENES_HELP = "With --world scan: scan folders or keys, separated by commas."
+WORLD_HELP = 'Collect in your own scans with "scan", which --scenes names.'
 MOST_SCENES = 1000
 _HM3D = re.compile(r"(\d{5})-[A-Za-z0-9]{11}")
 _MP3D_SPLIT: dict[str, str] = {

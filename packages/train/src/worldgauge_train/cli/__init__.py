@@ -19,17 +19,15 @@ def export_data(
     out: Annotated[Path, typer.Option(help="Folder to write; it must be new.")],
     source: Annotated[
         str,
-        typer.Option(
-            "--from", help="What the data are: a suite that records walks, such as loopnav, or lerobot, rlds."
-        ),
+        typer.Option("--from", help="Suite of the data, such as loopnav; or lerobot, rlds."),
     ],
     to: Annotated[
         str, typer.Option(help="Form: lerobot (version 3.0), rlds (TensorFlow Datasets) or webdataset (shards).")
     ] = "lerobot",
-    split: Annotated[str, typer.Option(help="Split of the walks: train, val or test.")] = "test",
+    split: Annotated[str, typer.Option(help="Split of the episodes: train, val or test.")] = "test",
     json: Json = False,
 ) -> None:
-    """Write recorded walks in a form that others load: frames, actions, camera poses, intrinsics, captions."""
+    """Write recorded episodes as LeRobot, RLDS or WebDataset files."""
     from worldgauge.terminal.output import endings, print_json
     from worldgauge.terminal.progress import ProgressBar
     from worldgauge.tools.data_sets import find_data

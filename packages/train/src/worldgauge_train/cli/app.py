@@ -22,23 +22,15 @@ if TYPE_CHECKING:
     from worldgauge_train.training.recipe import Recipe
     from worldgauge_train.training.validation import Validation
 
-Cache = Annotated[Path | None, typer.Option(help="Folder of decoded frames. By default in the user's cache folder.")]
-Clips = Annotated[
-    int | None, typer.Option(help="Train on so many clips, drawn by the seed; fewer are a part of more.", min=1)
-]
+Cache = Annotated[Path | None, typer.Option(help="Folder of decoded frames. Default: in the user's cache folder.")]
+Clips = Annotated[int | None, typer.Option(help="Train on this number of episodes, sampled with the seed.", min=1)]
 AllowOverlap = Annotated[bool, typer.Option("--allow-overlap", help="Validate although scenes are also trained on.")]
-AllowTest = Annotated[
-    bool, typer.Option("--allow-test", help="Validate on test scenes where --validate names no others.")
-]
-Minutes = Annotated[float | None, typer.Option(help="Stop after so long; the same command goes on.", min=0.1)]
-Device = Annotated[str, typer.Option(help="Where it is trained: cpu, cuda or cuda:N.")]
-Precision = Annotated[str, typer.Option(help="float32, or bfloat16 where that is safe.")]
-Deterministic = Annotated[
-    bool, typer.Option("--deterministic", help="The same bytes on a GPU, too, at a price. On one core they are.")
-]
-Log = Annotated[
-    str, typer.Option(help="Where the log goes besides log.csv and log.jsonl: tensorboard, trackio or both.")
-]
+AllowTest = Annotated[bool, typer.Option("--allow-test", help="Validate on test scenes if --validate names no others.")]
+Minutes = Annotated[float | None, typer.Option(help="Stop after these minutes. The same command continues.", min=0.1)]
+Device = Annotated[str, typer.Option(help="Train on cpu, cuda or cuda:N.")]
+Precision = Annotated[str, typer.Option(help="Train in float32, or in bfloat16 if that is safe.")]
+Deterministic = Annotated[bool, typer.Option("--deterministic", help="Train to equal bytes on a GPU, more slowly.")]
+Log = Annotated[str, typer.Option(help="Log also to tensorboard, trackio, or both: tensorboard,trackio.")]
 
 
 def cache_folder(cache: Path | None) -> Path:
@@ -70,9 +62,7 @@ def check_place(command: str, device: str, precision: str) -> None:
 
 Gpus = Annotated[
     int,
-    typer.Option(
-        help="Processes that train together, by accelerate: each on a GPU, with --device cpu on cores.", min=1
-    ),
+    typer.Option(help="Train with this number of processes, one per GPU.", min=1),
 ]
 
 
@@ -80,7 +70,7 @@ Spread = Annotated[
     bool | None,
     typer.Option(
         "--spread/--no-spread",
-        help="Leave each of several processes a part of all weights. By default networks of over 125 million.",
+        help="Shard all weights over processes. Default: above 125 million parameters.",
     ),
 ]
 
@@ -134,19 +124,14 @@ def leave_it_to_the_first() -> None:
 
 
 EXAMPLE = "worldgauge train --recipe mind-tiny --data mind=data --out checkpoint"
-app = typer.Typer(help="Train a world model on recorded walks.")
+app = typer.Typer(help="Train a world model on recorded episodes.")
 
 Data = Annotated[
     list[str] | None,
-    typer.Option(
-        help="SOURCE=FOLDER, such as mind=data/mind, or walks, which are drawn while training "
-        "(walks?families=urban,desert). May be given several times."
-    ),
+    typer.Option(help="Train on SOURCE=FOLDER, such as mind=data/mind, or walks. Can be repeated."),
 ]
-Sets = Annotated[
-    list[str] | None, typer.Option("--set", help="NAME=VALUE in place of the recipe's. May be given several times.")
-]
-Workers = Annotated[int, typer.Option(help="Files that are decoded, and worlds that are drawn, at once.", min=0)]
+Sets = Annotated[list[str] | None, typer.Option("--set", help="Replace NAME=VALUE of the recipe. Can be repeated.")]
+Workers = Annotated[int, typer.Option(help="Files to decode, and worlds to render, in parallel.", min=0)]
 
 
 @app.callback(invoke_without_command=True, epilog=f"Example: {EXAMPLE}")
@@ -157,7 +142,7 @@ def train(
     out: Annotated[Path | None, typer.Option(help="Folder of the checkpoint, new or interrupted.")] = None,
     stage: Annotated[
         str | None,
-        typer.Option(help="Stage in place of the recipe's, or several: init,distil. All but the last go to OUT/STAGE."),
+        typer.Option(help="Train these stages, such as init,distil. Default: the recipe's."),
     ] = None,
     from_: Annotated[Path | None, typer.Option("--from", help="Checkpoint that the first stage begins from.")] = None,
     set_: Sets = None,
@@ -165,14 +150,11 @@ def train(
     final: Annotated[
         bool, typer.Option("--final", help="Let the learning rate fall within --minutes, for a finished model.")
     ] = False,
-    steps: Annotated[int | None, typer.Option(help="Steps in place of the recipe's.", min=1)] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed in place of the recipe's.", min=0)] = None,
+    steps: Annotated[int | None, typer.Option(help="Number of training steps. Default: the recipe's.", min=1)] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed. Default: the recipe's.", min=0)] = None,
     validate: Annotated[
         str | None,
-        typer.Option(
-            help="SOURCE=FOLDER of other worlds to validate with, or none. By default walks of the split val, "
-            "where the actions are theirs."
-        ),
+        typer.Option(help="Validate on SOURCE=FOLDER, or none. Default: the val split."),
     ] = None,
     allow_overlap: AllowOverlap = False,
     allow_test: AllowTest = False,
@@ -182,9 +164,7 @@ def train(
     device: Device = "cpu",
     precision: Precision = "float32",
     compile_: Annotated[bool, typer.Option("--compile", help="Compile the network, on a GPU: slow to begin.")] = False,
-    shard_mb: Annotated[
-        int | None, typer.Option(help="Keep the weights in files of at most so many MiB, with an index.", min=1)
-    ] = None,
+    shard_mb: Annotated[int | None, typer.Option(help="Split the weights into files of this many MiB.", min=1)] = None,
     deterministic: Deterministic = False,
     gpus: Gpus = 1,
     spread: Spread = None,
@@ -192,7 +172,7 @@ def train(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Train a world model on recorded walks. A training that was stopped goes on, to the same weights.
+    """Train a world model on recorded episodes.
 
     Use it with any command: --model trained:OUT.
     """
@@ -272,7 +252,7 @@ def cache(
     workers: Workers = 1,
     json: Json = False,
 ) -> None:
-    """Decode the frames that a training needs, which it would else do itself. Needs no torch."""
+    """Decode the frames of a training beforehand, without torch."""
     from worldgauge.terminal.options import resumable
     from worldgauge.terminal.output import print_json, print_text
     from worldgauge.terminal.progress import ProgressBar
@@ -295,7 +275,7 @@ def inspect(
     page: Annotated[Path | None, typer.Option(help="Write its learning curve as a page, .html, with drawings.")] = None,
     json: Json = False,
 ) -> None:
-    """Show what a checkpoint is: network, lineage, what it was trained on, validation. Needs no torch."""
+    """Show a checkpoint: network, lineage, data, validation."""
     from worldgauge.terminal.output import print_json, print_text, written
     from worldgauge_train.training.log import inspected, sentences_of
 

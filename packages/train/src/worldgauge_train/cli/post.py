@@ -50,26 +50,24 @@ BROUGHT = "diffusers:"
 
 def post_train(
     base: Annotated[
-        str, typer.Option(help="Folder of the checkpoint that goes on, or diffusers:FOLDER of a brought pipeline.")
+        str, typer.Option(help="Train this checkpoint further, or an external pipeline: diffusers:FOLDER.")
     ],
-    data: Annotated[list[str], typer.Option(help="SOURCE=FOLDER, such as mind=data/mind. May be given several times.")],
+    data: Annotated[list[str], typer.Option(help="Train on SOURCE=FOLDER, such as mind=data/mind. Can be repeated.")],
     out: Annotated[Path, typer.Option(help="Folder of the new checkpoint, new or interrupted.")],
     recipe: Annotated[
         str | None,
-        typer.Option(help="Recipe for a brought pipeline: base, target-lora, wiw-svd, actions-lora, a TOML file."),
+        typer.Option(help="Recipe: base, target-lora, wiw-svd, actions-lora, or a TOML file."),
     ] = None,
     write: Annotated[
         str | None,
-        typer.Option(help="diffsynth or diffsynth-four: write what the papers' own trainer reads; nothing is trained."),
+        typer.Option(help="Write the input of the papers' trainer: diffsynth or diffsynth-four."),
     ] = None,
     clips: Clips = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="NAME=VALUE in place of the base's or the recipe's. May be given several times."),
+        typer.Option("--set", help="Replace NAME=VALUE of the base or recipe. Can be repeated."),
     ] = None,
-    validate: Annotated[
-        str, typer.Option(help="SOURCE=FOLDER of other worlds to validate with, walks, or none.")
-    ] = "none",
+    validate: Annotated[str, typer.Option(help="Validate on SOURCE=FOLDER of other worlds, walks, or none.")] = "none",
     allow_overlap: AllowOverlap = False,
     allow_test: AllowTest = False,
     cache: Cache = None,
@@ -84,7 +82,7 @@ def post_train(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Train a checkpoint or a brought pipeline on other clips.
+    """Train a checkpoint or an external pipeline on other episodes.
 
     Of a checkpoint all weights, at a tenth of the learning rate, each frame once; steps and learning rate can be set
     (--set steps=500). Of a brought pipeline what the recipe says. Stopped, it goes on.

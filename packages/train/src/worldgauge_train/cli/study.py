@@ -21,18 +21,16 @@ if TYPE_CHECKING:
     from worldgauge_train.study_findings import StudyFinding
     from worldgauge_train.study_run import StudyRequest
 
-SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="Suite whose tasks are asked, such as mind.")]
-Pages = Annotated[Path, typer.Option(help="Folder for the page, its drawings, and the runs that they are made from.")]
+SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="Suite of the tasks, such as mind.")]
+Pages = Annotated[Path, typer.Option(help="Folder for the page, its plots and its runs.")]
 Measures = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help="A metric of the suite to compare. By default its headline, and detail beside. Can be repeated.",
+        help="Compare this metric of the suite. Default: headline, detail. Can be repeated.",
     ),
 ]
-Beside = Annotated[
-    list[str] | None, typer.Option(help="A further model to compare with, such as freeze. Can be repeated.")
-]
+Beside = Annotated[list[str] | None, typer.Option(help="Compare with this model too, such as freeze. Can be repeated.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +88,11 @@ class OfModels(StudyCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryCommand(OfModels):
-    """Show models more and more frames of what there is: do they use them?"""
+    """Compare models with more and more context frames."""
 
-    context: Annotated[str, typer.Option(help="Numbers of frames that models are shown, and all.")] = "1,8,24,72,all"
+    context: Annotated[str, typer.Option(help="Numbers of context frames. All frames are always included.")] = (
+        "1,8,24,72,all"
+    )
 
     def find(self, asked: StudyRequest) -> StudyFinding:
         """See `StudyCommand.find`."""
@@ -104,7 +104,7 @@ class MemoryCommand(OfModels):
 
 @dataclass(frozen=True, kw_only=True)
 class Denoising(OfModels):
-    """Let models of `worldgauge train` denoise in more and more steps: what does the time buy?"""
+    """Compare denoising steps of trained models: quality against time."""
 
     steps: Annotated[str, typer.Option(help="Numbers of denoising steps.")] = "1,2,4,8,32"
 
@@ -118,7 +118,7 @@ class Denoising(OfModels):
 
 @dataclass(frozen=True, kw_only=True)
 class Distillation(OfModels):
-    """Compare a teacher (the first model) with its students: quality against frames a second."""
+    """Compare a teacher (the first model) with its students."""
 
     def find(self, asked: StudyRequest) -> StudyFinding:
         """See `StudyCommand.find`."""
@@ -129,7 +129,7 @@ class Distillation(OfModels):
 
 @dataclass(frozen=True, kw_only=True)
 class Transfer(OfModels):
-    """Compare models that were trained on different things with the first, on the same tasks."""
+    """Compare the first model with models of other training data."""
 
     def find(self, asked: StudyRequest) -> StudyFinding:
         """See `StudyCommand.find`."""
@@ -140,7 +140,7 @@ class Transfer(OfModels):
 
 @dataclass(frozen=True, kw_only=True)
 class DataScaling(StudyCommand):
-    """Train on more and more clips, and fit a law: what is more data worth?
+    """Train on more and more episodes, and fit a scaling law.
 
     All networks are kept in OUT/checkpoints. A stopped study goes on.
     """
@@ -149,12 +149,16 @@ class DataScaling(StudyCommand):
         list[str], typer.Option(help="SOURCE=FOLDER to train on, as for worldgauge train. Can be repeated.")
     ]
     base: Annotated[
-        list[Path] | None, typer.Option(help="Checkpoint that goes on learning, each clip once. Can be repeated.")
+        list[Path] | None, typer.Option(help="Train this checkpoint further, each clip once. Can be repeated.")
     ] = None
-    recipe: Annotated[str | None, typer.Option(help="In place of --base: recipe that is trained from nothing.")] = None
-    steps: Annotated[int | None, typer.Option(help="With --recipe: steps in place of its own.", min=1)] = None
-    clips: Annotated[str, typer.Option(help="Numbers of clips. 0 is the base as it is.")] = "0,400,2000,10000,40000"
-    seeds: Annotated[int, typer.Option(help="Trainings at each number of clips.", min=1)] = 3
+    recipe: Annotated[str | None, typer.Option(help="Train this recipe from scratch instead of --base.")] = None
+    steps: Annotated[
+        int | None, typer.Option(help="With --recipe: number of training steps. Default: the recipe's.", min=1)
+    ] = None
+    clips: Annotated[str, typer.Option(help="Numbers of episodes to train on. 0: the unchanged base.")] = (
+        "0,400,2000,10000,40000"
+    )
+    seeds: Annotated[int, typer.Option(help="Trainings per number of episodes.", min=1)] = 3
     cache: Cache = None
 
     def own(self) -> dict[str, Any]:

@@ -236,7 +236,7 @@ class NavigationOptions:
 
     navigation: int = option(
         NavigationFormat.published,
-        "Episodes of navigation: go to where a picture was taken.",
+        "Episodes of navigation to the place of an image.",
         low=0,
         high=MOST_EPISODES,
     )

@@ -205,12 +205,10 @@ class QuestionOptions:
     """Options of a collection."""
 
     questions: int = option(
-        QuestionFormat.published, "Episodes of question answering: walk about and answer.", low=0, high=MOST_EPISODES
+        QuestionFormat.published, "Episodes of question answering: explore, then answer.", low=0, high=MOST_EPISODES
     )
-    question_rooms: int = option(
-        7, "Least number of rooms of a home that questions are asked about. Homes have five to nine.", low=1, high=9
-    )
-    guessed_questions: bool = option(False, "Also ask questions that the most frequent answer answers.")
+    question_rooms: int = option(7, "Minimum number of rooms per home for questions. Homes have 5-9.", low=1, high=9)
+    guessed_questions: bool = option(False, "Include questions that the most frequent answer would solve.")
 
 
 class QuestionSampler(PlaceSampler):
