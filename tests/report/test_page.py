@@ -116,7 +116,7 @@ def test_the_command_names_the_benchmark_set_that_it_makes(runs: Path, tmp_path:
 
 def test_counts_add_up_and_published_numbers_are_stamped(text: str) -> None:
     assert counts_of(text) == {"5 models, each": ["4 of 4", *"0000"], "dreamer": ["2 of 4", *"1100"]}
-    assert text.index("<summary>Published, other data") < text.index("Oasis")
+    assert text.index("Published, other data: ") < text.index("Oasis")
 
 
 def test_hostile_names_and_errors_stay_text(tmp_path: Path) -> None:

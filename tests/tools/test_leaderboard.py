@@ -74,7 +74,7 @@ def test_ranks_and_numbers_are_those_of_a_report_and_what_is_left_out_is_told(si
         "better": "1–3", "glowing #1": "1–3", "glowing #2": "1–3", "faulty": "–",
     }  # fmt: skip
     assert "tasks missing" in next(one["flag"] for (label, _), one in told.items() if label == "faulty")
-    assert "cannot order these models" in page
+    assert "too few independent tasks to order these models" in page
     left = dict(json.loads((site / "board.json").read_text())["left_out"])
     assert left.keys() == {"cut.zip", "same.zip", "other.zip"}
     assert "byte by byte" in left["same.zip"]
