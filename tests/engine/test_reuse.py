@@ -271,7 +271,7 @@ def test_replaced_answers_are_kept_and_found_again(
     if why is None:  # another label, another folder
         assert not (out / "grey.1").exists()
         return
-    assert f"grey: the earlier run with 4 answers is kept as grey.1: {why}\n" in capsys.readouterr().err
+    assert f"grey: the earlier run with 4 answers is now grey.1: {why}\n" in capsys.readouterr().err
     kept = {path.name: path.read_bytes() for path in (out / "grey.1").rglob("*") if path.is_file()}
     assert kept == before
     if "fresh" not in changes:

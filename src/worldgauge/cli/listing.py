@@ -47,7 +47,7 @@ def list_(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(help="Kind to list; see the names below."),
+        typer.Argument(help="Kind, such as suites, models, metrics, data or settings."),
     ],
     names: Annotated[
         list[str] | None,

@@ -207,7 +207,7 @@ def settle_folder(directory: Path, keys: Collection[str], facts: Mapping[str, An
             )
             if held:
                 notes.append(
-                    f"{directory.name}: the earlier run with {counted(held, 'answer')} is kept as {aside.name}: "
+                    f"{directory.name}: the earlier run with {counted(held, 'answer')} is now {aside.name}: "
                     f"{fresh or _describe_difference(RunFolder(directory), facts)}"
                 )
             journal.move(aside)
