@@ -98,8 +98,8 @@ def test_a_film_and_the_viewer_show_no_truth_of_other_data(tmp_path: Path) -> No
         return set(result.film(task).names), set(footage.clips), " ".join(footage.notes)
 
     film, clips, _ = shown()
-    assert "hidden truth" in film
-    assert "hidden truth" in clips
+    assert "ground truth" in film
+    assert "ground truth" in clips
     shutil.rmtree(data)
     wg.collect("loopnav", out=data, **FEW["loopnav"], seed=2)
     film, clips, notes = shown()

@@ -63,7 +63,7 @@ def test_two_rows_are_compared(result: wg.Result) -> None:
 
 def test_a_task_is_a_film_that_plays_in_a_notebook(result: wg.Result) -> None:
     film = result.film(result.frame.task[0])
-    assert set(film.names) == {"hidden truth", "freeze"}
+    assert set(film.names) == {"ground truth", "freeze"}
     encoded = re.fullmatch(r'<video [^>]*src="data:video/mp4;base64,([^"]+)"[^>]*></video>', film._repr_html_())
     assert encoded is not None
     assert base64.b64decode(encoded[1]) == film.data

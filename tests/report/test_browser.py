@@ -100,7 +100,7 @@ def test_no_film_is_decoded_before_it_is_opened(visit: Visit) -> None:
 
 def test_the_first_task_shows_the_truth_a_model_and_a_baseline(visit: Visit) -> None:
     shown = visit.tab.locator("#walk-1 .tile:visible .label").all_inner_texts()
-    assert "hidden truth" in shown
+    assert "ground truth" in shown
     assert "keeper" in shown
     assert len(shown) < visit.tab.locator("#walk-1 .tile").count()
 
@@ -142,8 +142,8 @@ def test_keys_step_and_play(visit: Visit) -> None:
 def test_tiles_show_what_each_subject_drew(visit: Visit) -> None:
     visit.open_film()
     names = visit.tab.locator("#walk-1 .tile .label").all_inner_texts()
-    assert names[0] == "hidden truth"
-    truth, keeper, freeze = (visit.colour(names.index(n)) for n in ("hidden truth", "keeper", "freeze"))
+    assert names[0] == "ground truth"
+    truth, keeper, freeze = (visit.colour(names.index(n)) for n in ("ground truth", "keeper", "freeze"))
     # keeper draws the truth; freeze draws the place shifted.
     assert max(abs(a - b) for a, b in zip(truth, keeper, strict=True)) < 12
     assert max(abs(a - b) for a, b in zip(truth, freeze, strict=True)) > 20

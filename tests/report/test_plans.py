@@ -140,8 +140,8 @@ def test_diagnostics_are_a_table_of_plain_words(text: str) -> None:
 def test_stills_and_films_of_a_card(text: str) -> None:
     found = Outline(card(text))
     images = found.all("img")
-    assert len(images) == len(SAYS), "the hidden truth, and all but the model that is the truth"
-    assert (images[0]["alt"] or "").startswith("hidden truth: 9 frames of 40, numbers 0, 4, 9,")
+    assert len(images) == len(SAYS), "the ground truth, and all but the model that is the truth"
+    assert (images[0]["alt"] or "").startswith("ground truth: 9 frames of 40, numbers 0, 4, 9,")
     assert any((i["alt"] or "").startswith("strayer: 9 frames of 20, numbers 0, 2, 4") for i in images)
     for image in images:
         kind, data = (image["src"] or "").split(",")

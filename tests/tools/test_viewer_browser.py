@@ -151,8 +151,8 @@ def test_from_the_list_of_runs_to_a_frame(opened: Opener, viewer: Viewer, width:
     tab.page.keyboard.press("Shift+ArrowRight")
     tab.until(frame_shown(11))
     assert "i=11" in tab.page.url
-    truth = viewer.footages.open(viewer.library.refresh()[0], TASK).clips["hidden truth"][11]
-    shown = tab.pixels("hidden truth")
+    truth = viewer.footages.open(viewer.library.refresh()[0], TASK).clips["ground truth"][11]
+    shown = tab.pixels("ground truth")
     assert [shown[k::4] for k in range(3)] == [truth[:, :, k].ravel().tolist() for k in range(3)]
     assert tab.pixels("noise") != shown
     overflow = tab.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -202,7 +202,7 @@ def test_differences_stay_in_step_while_it_plays(opened: Opener, viewer: Viewer)
     # All tiles are read in one turn of the page, so that they are of one frame.
     script = f"""() => {{
         const of = {CANVAS};
-        const tiles = [of('hidden truth', ''), of('noise', ''), of('noise', '1')];
+        const tiles = [of('ground truth', ''), of('noise', ''), of('noise', '1')];
         return [Number(document.getElementById('scrub').value), ...tiles];
     }}"""
     seen = {}

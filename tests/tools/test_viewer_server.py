@@ -77,7 +77,7 @@ def test_tasks_have_the_values_of_scores(viewer: Viewer, runs: Path) -> None:
     metrics = [one["name"] for one in ask(viewer, "/api/tasks", g=group_of(viewer))[2]["metrics"]]
     assert metrics[:4] == list(METRICS)  # the headline first
     _, _, found = ask(viewer, "/api/task", g=group_of(viewer), t=TASK)
-    assert found["clips"][0]["name"] == found["truth"] == "hidden truth"
+    assert found["clips"][0]["name"] == found["truth"] == "ground truth"
     assert found["frames"] == 24
     assert {row["label"] for row in found["rows"]} >= {"keeper", "truth", "freeze"}
     assert found["curves"][0]["lines"]["keeper"]
@@ -91,17 +91,17 @@ def test_frames_are_those_of_the_film_which_has_all_tiles(viewer: Viewer) -> Non
         assert (status, kind) == (200, "image/png")
         return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR).astype(float)
 
-    truth = viewer.footages.open(viewer.library.group(group), TASK).clips["hidden truth"]
+    truth = viewer.footages.open(viewer.library.group(group), TASK).clips["ground truth"]
     for at in (0, 7, 23):
-        assert np.abs(frame(c="hidden truth", i=at)[:, :, ::-1] - truth[at]).max() == 0
-    assert np.abs(frame(c="hidden truth", i=0) - frame(c="hidden truth", i=7)).mean() > 5
+        assert np.abs(frame(c="ground truth", i=at)[:, :, ::-1] - truth[at]).max() == 0
+    assert np.abs(frame(c="ground truth", i=0) - frame(c="ground truth", i=7)).mean() > 5
     assert frame(c="truth", i=7, d=1).mean() < 20  # the coding of its rollout alone
     assert frame(c="noise", i=7, d=1).mean() > 60
     _, _, facts = ask(viewer, "/api/film", g=group, t=TASK)
     _, kind, data = ask(viewer, "/film.mp4", g=group, t=TASK)
     assert kind == "video/mp4"
     assert data[4:8] == b"ftyp"
-    assert set(facts["names"]) >= {"hidden truth", "keeper", "freeze"}
+    assert set(facts["names"]) >= {"ground truth", "keeper", "freeze"}
 
 
 def test_a_run_that_grows_is_seen_without_a_new_start(viewer: Viewer) -> None:

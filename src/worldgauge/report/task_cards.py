@@ -40,7 +40,7 @@ SHARE_OF_STILLS_BYTES = 1_800_000
 ONE_STILLS_BYTES = 24_000
 REPLAY_PX, REPLAY_BYTES = 384, 110_000
 """Of a tile that holds pictures side by side, and words, which fewer bytes would blur."""
-TRUTH = SeriesStyle("truth", "k0", "hidden truth")
+TRUTH = SeriesStyle("truth", "k0", "ground truth")
 START = SeriesStyle("truth", "k0", "start image")
 """In place of an unknown truth."""
 

@@ -321,7 +321,7 @@ def _run_folders(root: Path) -> Iterator[Path]:
         level = deeper
 
 
-TRUTH = "hidden truth"
+TRUTH = "ground truth"
 DEPTH, LABELS = "exact depth", "exact labels"
 NEAR_M = 3.0
 """Depth that is drawn half as bright as what is nearest."""
