@@ -25,7 +25,7 @@ def test_html_holds_the_numbers_and_escapes_names() -> None:
     html = ShownTable.of(table("A < B"))._repr_html_()
     for told in (
         "0.712",
-        "0.600 to 0.800",
+        "[0.600, 0.800]",
         "does not move",
         "A &lt; B",
         "&lt;b&gt;mine",

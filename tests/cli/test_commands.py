@@ -158,7 +158,7 @@ def test_what_one_does_first_is_listed_first() -> None:
     told = help_of()
     panels = [told.index(f"\n{panel}:\n") for panel in ("Measure", "Models and data", "Publish", "Tools")]
     assert panels == sorted(panels)
-    first = re.findall(r"^│ ([a-z-]+) ", told[panels[0] : panels[1]], re.M)
+    first = re.findall(r"^  ([a-z-]+)  ", told[panels[0] : panels[1]], re.M)
     assert first == ["demo", "collect", "evaluate", "run", "report", "view"]
 
 

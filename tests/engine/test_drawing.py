@@ -117,13 +117,13 @@ def test_a_device_that_is_not_there_is_one_line_before_the_first_item(tmp_path: 
     assert done.returncode == 2
     wrong = [line for line in done.stderr.splitlines() if not line.startswith("Warp CUDA warning")]
     assert len(wrong) == 1
-    assert "device 'cuda:99' is not here" in wrong[0] or "worldgauge[gpu]" in wrong[0]
+    assert "device 'cuda:99' is not here" in wrong[0] or ".[gpu]" in wrong[0]
     assert not (tmp_path / "data").exists()
 
 
 def test_without_warp_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "warp", None)
-    with pytest.raises(MissingExtraError, match=r"worldgauge\[gpu\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[gpu\]"):
         collect("targetbench", tmp_path / "data", device="cuda")
     assert not (tmp_path / "data").exists()
 

@@ -324,7 +324,7 @@ def test_the_command_prints_what_it_reuses_beside_its_json(data: Path, project: 
     assert "reused, 0 generated (--fresh regenerates)" in done[1].stderr
     assert json.loads(done[1].stdout) == json.loads(done[0].stdout)
     fresh = command(project, *words, "--fresh")
-    assert "kept as grey.1: all answers are generated again" in fresh.stderr
+    assert "is now grey.1: all answers are generated again" in fresh.stderr
     assert "reused" not in fresh.stderr
     again = command(project, "score", project / "out", "--json")
     assert "4 answers from" in again.stderr

@@ -409,7 +409,7 @@ def test_a_request_holds_every_argument_of_run(monkeypatch: pytest.MonkeyPatch, 
     run("loopnav", **given)  # type: ignore[arg-type]
     run("loopnav", model="freeze", data=tmp_path)
     models = {"suite": "loopnav", "models": ("freeze", "mean"), "data": tmp_path, "out": Path("out"), "stand_in": None}
-    models["fingerprints"] = {}
+    models |= {"fingerprints": {}, "only": ()}
     del given["model"]
     assert vars(requests[0]) == {**given, **models}
     assert requests[1] == RunRequest("loopnav", models=("freeze",), data=tmp_path, out=Path("runs/loopnav"))

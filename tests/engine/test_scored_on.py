@@ -112,7 +112,7 @@ def test_scoring_takes_gpus_as_models_do(data: Path, tmp_path: Path, monkeypatch
 
 def test_a_device_that_is_not_here_is_one_line_before_anything_is_asked(data: Path, tmp_path: Path) -> None:
     error = UsageError if find_spec("torch") else MissingExtraError
-    words = "device 'cuda:99' is not here" if find_spec("torch") else "scoring on a device needs the extra 'torch': pip"
+    words = "device 'cuda:99' is not here" if find_spec("torch") else "scoring on a device needs the extra 'torch'"
     with pytest.raises(error, match=words):
         run("echo", model=STEADY, data=data, out=tmp_path / "out", score_device="cuda:99")
     assert not (tmp_path / "out").exists()

@@ -279,7 +279,7 @@ def questions(
     sealed: Sealed = None,
     json: Json = False,
 ) -> None:
-    """Write the requests of suites as files, for a model on any machine.
+    """Write the requests of suites as files, for models elsewhere.
 
     Score its videos with: worldgauge score SUITE --videos DIR, or of all suites: worldgauge evaluate --videos DIR.
     """

@@ -138,7 +138,7 @@ class SuitePlan:
     difference: float | None = None
     reason: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    only: Sequence[str] = ()
+    only: Sequence[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class SuiteCost:
             power.effect,
             None if power.effect is None or self.spread is None else power.effect * self.spread,
             settings=self.asked_settings,
-            only=[task.id for task in self.tasks] if self.too_long else (),
+            only=[task.id for task in self.tasks] if self.too_long else [],
         )
 
     @property

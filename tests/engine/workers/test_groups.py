@@ -191,7 +191,7 @@ def test_needs_that_cannot_be_meant_or_met_are_refused(
 def test_a_cluster_without_ray_names_the_extra(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     for on in ("ray", "ray://host:10001"):
-        with pytest.raises(MissingExtraError, match=r'pip install "worldgauge\[cluster\]"'):
+        with pytest.raises(MissingExtraError, match=r'pip install --editable "\.\[cluster\]"'):
             run("echo", model=SEEING, data=data, out=tmp_path / "out", on=on)
 
 

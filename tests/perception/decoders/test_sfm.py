@@ -344,7 +344,7 @@ def test_the_second_decoder_is_asked_when_that_is_wanted(turned: DecodedPath) ->
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pycolmap", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "worldgauge\[sfm\]"'):
+    with pytest.raises(MissingExtraError, match=r'pip install --editable "\.\[sfm\]"'):
         open_decoder("sfm-global")
 
 

@@ -109,7 +109,7 @@ def test_missing_scores_and_notes_of_tables() -> None:
     notes = " ".join(made[MARKS].notes)
     assert "Guessing comes to: planning 12.00, reasoning 25.00, overall 18.50." in notes
     assert "The right answers get: planning 100.00, reasoning 100.00, overall 100.00." in notes
-    assert "such a draw matches, of 10: planning 1.00." in notes
+    assert "Such a sample matches, of 10: planning 1.00." in notes
 
 
 def test_published_tables_hold_the_papers_numbers() -> None:

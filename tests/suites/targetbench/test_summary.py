@@ -132,7 +132,7 @@ def test_labels_categories_and_places():
     implicit = next(table for title, table in found.items() if "(implicit)" in title)
     assert (row(explicit, "a")["overall"].n, row(implicit, "a")["overall"].n) == (2, 1)
     assert row(implicit, "a")["overall"].mean == pytest.approx(overall(3))
-    by_category = next(table for title, table in found.items() if "what is asked for" in title)
+    by_category = next(table for title, table in found.items() if "By target category" in title)
     assert by_category.columns == ("chair", "tree", "all")
     assert row(by_category, "a")["tree"].mean == pytest.approx(overall(2))
     assert next(table for title, table in found.items() if "By place" in title).columns == (

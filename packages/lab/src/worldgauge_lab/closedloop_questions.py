@@ -10,6 +10,6 @@ QUESTIONS: Mapping[str, str] = {
     "noise": "How good must a world model be to help?",
     "calls": "Do more calls of the world model help?",
     "revision": "Whose choice among the same plans is best?",
-    "context": "Is it better to imagine what is all around, or ahead?",
+    "context": "Is it better to imagine all around, or ahead?",
 }
 """By name: the paper's in its order, `noise` among them, which is ours."""

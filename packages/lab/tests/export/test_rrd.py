@@ -41,7 +41,7 @@ def test_without_the_extra_it_says_so(glow_runs: Path, tmp_path: Path, monkeypat
         return real(name, *given, **named)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingExtraError, match=r"worldgauge\[rerun\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[rerun\]"):
         export([glow_runs], tmp_path, "rrd", task="a")
 
 

@@ -176,7 +176,7 @@ def test_too_few_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_without_the_extra_it_says_so_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco", None)
     engine.mujoco.cache_clear()
-    with pytest.raises(MissingExtraError, match=r"--manipulation 0.*worldgauge\[manipulation\]"):
+    with pytest.raises(MissingExtraError, match=r"--manipulation 0.*\.\[manipulation\]"):
         collect("worldinworld", tmp_path, **NONE, manipulation=2)
     assert not list(tmp_path.iterdir())
 
