@@ -10,14 +10,13 @@ import pytest
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import ModelSpec
-from worldgauge.engine.open_suite import list_tasks, open_suite, spread_tasks
+from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.engine.sets import SetPart
 from worldgauge.engine.suite.contract import Task
 from worldgauge.tools.check_model import ModelReport
 from worldgauge.tools.model_trial import ModelSpeed
 from worldgauge.tools.plan import (
     PAGE_S,
-    PILOT_TASKS,
     ROLLOUT_MB,
     START_S,
     SuiteCost,
@@ -27,7 +26,6 @@ from worldgauge.tools.plan import (
     fitting_horizon,
     fitting_tasks,
     measure_suite,
-    relative_lengths,
     speed_at,
 )
 
@@ -176,20 +174,3 @@ def test_a_difference_is_in_the_unit_of_the_headline_if_the_set_says_how_much_cl
     unknown = choose_tasks([cost("targetbench", 10)], None)[0]
     assert known.difference == pytest.approx(0.2 * (known.effect or 0))
     assert unknown.difference is None
-
-
-def test_longer_tasks_cost_more_than_those_that_were_measured() -> None:
-    plain = cost("targetbench", 10)
-    (plan,) = choose_tasks([replace(plain, lengths={task.id: 2.0 for task in plain.tasks})], None)
-    assert plan.frames == 2 * 240
-    assert plan.seconds == pytest.approx(START_S + PAGE_S + 2 * 24 * (10 * 0.1 + 1.0 + 0.5))
-
-
-def test_lengths_are_in_those_of_the_pilot(walks: Path) -> None:
-    suite = open_suite("loopnav", {})
-    tasks = list_tasks(suite, walks)
-    lengths = relative_lengths(suite, tasks)
-    pilot = [lengths[task.id] for task in spread_tasks(suite, tasks, PILOT_TASKS)]
-    assert sum(pilot) == pytest.approx(len(pilot))
-    assert lengths.keys() == {task.id for task in tasks}
-    assert relative_lengths(open_suite("loopnav", {"horizon_s": 1.0}), tasks) == {}

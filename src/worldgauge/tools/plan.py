@@ -13,12 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.errors import UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.paired_tests import FEWEST_CLUSTERS, power_of
@@ -155,7 +154,6 @@ class SuiteCost:
         asked_settings: Settings of the suite that differ from its defaults.
         spread: Standard deviation over clusters of a paired difference, in the headline's unit.
         too_long: Number of tasks that are too long for a model.
-        lengths: Length of a task by its id, in lengths of the tasks that were measured. 1 if it is not known.
     """
 
     suite: Suite
@@ -168,7 +166,6 @@ class SuiteCost:
     asked_settings: Mapping[str, Any] = field(default_factory=dict)
     spread: float | None = None
     too_long: int = 0
-    lengths: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -183,17 +180,16 @@ class SuiteCost:
         power = power_of(clusters, 1)
         tested = self.suite.claims_memory and self.data is not None
         arms = arms_of(self.suite, chosen, self.tasks) if tested else []
-        length = fmean([self.lengths.get(task.id, 1.0) for task in chosen] or [1.0])
         rollouts = gpu_s = seconds = frames = 0.0
         for label, cost in self.costs.items():
             report = self.reports[label]
             asked = cost.asked * (len(chosen) + len(arms_for(self.suite, report.identity, arms)))
             rollouts = max(rollouts, asked)
-            frames += asked * length * sum(cost.frames.values())
-            seconds += asked * length * cost.seconds(report.speeds)
-            gpu_s += report.gpus * asked * length * (cost.seconds(report.speeds) - cost.scoring_s)
+            frames += asked * sum(cost.frames.values())
+            seconds += asked * cost.seconds(report.speeds)
+            gpu_s += report.gpus * asked * (cost.seconds(report.speeds) - cost.scoring_s)
         scoring_s = max((cost.scoring_s for cost in self.costs.values()), default=0.0)
-        seconds += self.baselines * len(chosen) * length * scoring_s * BASELINE_COST
+        seconds += self.baselines * len(chosen) * scoring_s * BASELINE_COST
         return SuitePlan(
             self.suite.name,
             len(chosen),
@@ -264,25 +260,7 @@ def measure_suite(
         megabytes = max(megabytes, pilot.megabytes)
     spread = part.spread if part else None
     too_long = len(known) - len(tasks)
-    lengths = relative_lengths(suite, tasks)
-    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread, too_long, lengths)
-
-
-def relative_lengths(suite: Suite, tasks: Sequence[Task]) -> dict[str, float]:
-    """Length of each recording that a model continues, in mean lengths of the pilot's. Empty for other suites."""
-    if isinstance(suite, (ActedSuite, AnsweredSuite)) or suite.settings.get("horizon_s") is not None:
-        return {}
-    seconds = {}
-    for task in tasks:
-        with suppress(DataError):  # its run says so
-            seconds[task.id] = _length_s(suite, task)
-    measured = [seconds[task.id] for task in spread_tasks(suite, tasks, PILOT_TASKS) if task.id in seconds]
-    return {task: one / fmean(measured) for task, one in seconds.items()} if sum(measured) else {}
-
-
-def _length_s(suite: Suite, task: Task) -> float:
-    episode, start = suite.episode(task)
-    return (len(episode.clip) - start) / episode.clip.fps
+    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread, too_long)
 
 
 def fitting_tasks(suite: Suite, tasks: Sequence[Task], specs: Iterable[Mapping[str, Any]]) -> list[Task]:
@@ -290,7 +268,8 @@ def fitting_tasks(suite: Suite, tasks: Sequence[Task], specs: Iterable[Mapping[s
     rules = [(spec["lengths"], spec["fps"]) for spec in specs if spec.get("lengths") is not None]
 
     def fits(task: Task) -> bool:
-        seconds, rate = _length_s(suite, task), max(suite.rates(task))
+        episode, start = suite.episode(task)
+        seconds, rate = (len(episode.clip) - start) / episode.clip.fps, episode.clip.fps
         return all(next_length(rule, 1 + math.ceil(seconds * (fps or rate) - 1e-6)) is not None for rule, fps in rules)
 
     if not rules or isinstance(suite, (ActedSuite, AnsweredSuite)) or suite.settings.get("horizon_s") is not None:
