@@ -49,12 +49,12 @@ def model(tmp_path: Path) -> str:
     return f"{tmp_path / 'wm.py'}:MyModel"
 
 
-@pytest.fixture
-def data(tmp_path: Path, walks: Path) -> Path:
-    """A folder of data sets, of which one is there."""
-    (tmp_path / "sets").mkdir()
-    (tmp_path / "sets" / "loopnav").symlink_to(walks)
-    return tmp_path / "sets"
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, walks: Path) -> Path:
+    """A folder of data sets, of which one is there. All tests share it: decoded videos are cached by their file."""
+    folder = tmp_path_factory.mktemp("sets")
+    (folder / "loopnav").symlink_to(walks)
+    return folder
 
 
 @pytest.fixture(autouse=True)
