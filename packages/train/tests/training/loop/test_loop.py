@@ -261,7 +261,7 @@ def test_all_stages_are_planned_and_what_comes_before_their_steps(material: Mate
     order = [changed(TINY, {**causal, "stage": name, "trajectories": 8}) for name in ("causal", "init", "distil")]
     first, init, distil = plan_training(order, material)
     assert [one.stage for one in (first, init, distil)] == ["causal", "init", "distil"]
-    assert first.prepared_s < 0.01 < init.prepared_s  # 48 guesses of the teacher for each of two batches
+    assert first.prepared_s < init.prepared_s  # 48 guesses of the teacher for each of two batches
     assert distil.flops > init.flops  # the critic's and the student's rollouts
     for one in (init, distil):
         assert min(one.step_s, one.memory_gb, one.frames_per_s) > 0
