@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +11,14 @@ import pytest
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.model import ModelSpec
-from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.open_suite import list_tasks, open_suite, spread_tasks
 from worldgauge.engine.sets import SetPart
 from worldgauge.engine.suite.contract import Task
 from worldgauge.tools.check_model import ModelReport
 from worldgauge.tools.model_trial import ModelSpeed
 from worldgauge.tools.plan import (
     PAGE_S,
+    PILOT_TASKS,
     ROLLOUT_MB,
     START_S,
     SuiteCost,
@@ -25,7 +27,9 @@ from worldgauge.tools.plan import (
     declared_suite,
     fitting_horizon,
     fitting_tasks,
+    lengths_s,
     measure_suite,
+    relative_lengths,
     speed_at,
 )
 
@@ -146,17 +150,17 @@ def test_a_suite_that_fits_no_model_says_why(walks: Path) -> None:
 def test_tasks_that_are_too_long_for_a_model_are_not_chosen(walks: Path) -> None:
     suite = open_suite("loopnav", {})
     tasks = list_tasks(suite, walks)
-    seconds = {}
-    for task in tasks:
-        episode, start = suite.episode(task)
-        seconds[task.id] = (len(episode.clip) - start) / episode.clip.fps
+    seconds = lengths_s(suite, tasks)
     shortest = min(seconds, key=seconds.__getitem__)
     last = 1 + math.ceil(seconds[shortest] * 16)
-    specs = [{"lengths": f"1n+1 to {last}", "fps": 16}, {"lengths": None, "fps": None}]
-    assert shortest in {task.id for task in fitting_tasks(suite, tasks, specs)}
-    specs[0]["lengths"] = f"1n+1 to {last - 1}"
-    assert fitting_tasks(suite, tasks, specs) == []
-    assert fitting_tasks(suite, tasks, specs[1:]) == tasks
+    free: dict[str, object] = {"lengths": None, "fps": None}
+    for longest, fitting in ((last, True), (last - 1, False)):
+        specs = [{"lengths": f"1n+1 to {longest}", "fps": 16}, free]
+        found = {task.id for task in fitting_tasks(suite, tasks, seconds, specs)}
+        assert (shortest in found) is fitting
+
+    assert fitting_tasks(suite, tasks, seconds, [free]) == tasks
+    assert fitting_tasks(suite, tasks, {}, specs) == tasks, "of unknown length"
     assert list_tasks(suite, walks, only=[shortest]) == [task for task in tasks if task.id == shortest]
 
 
@@ -174,3 +178,29 @@ def test_a_difference_is_in_the_unit_of_the_headline_if_the_set_says_how_much_cl
     unknown = choose_tasks([cost("targetbench", 10)], None)[0]
     assert known.difference == pytest.approx(0.2 * (known.effect or 0))
     assert unknown.difference is None
+
+
+def test_longer_tasks_cost_more_than_those_that_were_measured() -> None:
+    plain = cost("targetbench", 10)
+    (plan,) = choose_tasks([replace(plain, lengths={task.id: 2.0 for task in plain.tasks})], None)
+    assert plan.frames == 2 * 240
+    assert plan.seconds == pytest.approx(START_S + PAGE_S + 2 * 24 * (10 * 0.1 + 1.0 + 0.5))
+
+
+def test_lengths_are_in_those_of_the_pilot(walks: Path) -> None:
+    suite = open_suite("loopnav", {})
+    tasks = list_tasks(suite, walks)
+    lengths = relative_lengths(suite, tasks, lengths_s(suite, tasks))
+    pilot = [lengths[task.id] for task in spread_tasks(suite, tasks, PILOT_TASKS)]
+    assert sum(pilot) == pytest.approx(len(pilot))
+    assert lengths.keys() == {task.id for task in tasks}
+    assert lengths_s(open_suite("loopnav", {"horizon_s": 1.0}), tasks) == {}
+    assert relative_lengths(suite, tasks, {}) == {}
+
+
+def test_a_recording_that_is_damaged_has_no_length(walks: Path, tmp_path: Path) -> None:
+    suite = open_suite("loopnav", {})
+    shutil.copytree(walks, tmp_path / "walks")
+    tasks = list_tasks(suite, tmp_path / "walks")
+    (tmp_path / "walks" / f"{tasks[0].id}.avi").unlink()
+    assert lengths_s(suite, tasks).keys() == {task.id for task in tasks[1:]}

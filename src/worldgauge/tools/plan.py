@@ -13,11 +13,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from worldgauge.core.errors import UsageError
+from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.paired_tests import FEWEST_CLUSTERS, power_of
@@ -154,6 +155,7 @@ class SuiteCost:
         asked_settings: Settings of the suite that differ from its defaults.
         spread: Standard deviation over clusters of a paired difference, in the headline's unit.
         too_long: Number of tasks that are too long for a model.
+        lengths: Length of a task by its id, in lengths of the tasks that were measured. 1 if it is not known.
     """
 
     suite: Suite
@@ -166,6 +168,7 @@ class SuiteCost:
     asked_settings: Mapping[str, Any] = field(default_factory=dict)
     spread: float | None = None
     too_long: int = 0
+    lengths: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -180,16 +183,17 @@ class SuiteCost:
         power = power_of(clusters, 1)
         tested = self.suite.claims_memory and self.data is not None
         arms = arms_of(self.suite, chosen, self.tasks) if tested else []
+        length = fmean([self.lengths.get(task.id, 1.0) for task in chosen] or [1.0])
         rollouts = gpu_s = seconds = frames = 0.0
         for label, cost in self.costs.items():
             report = self.reports[label]
             asked = cost.asked * (len(chosen) + len(arms_for(self.suite, report.identity, arms)))
             rollouts = max(rollouts, asked)
-            frames += asked * sum(cost.frames.values())
-            seconds += asked * cost.seconds(report.speeds)
-            gpu_s += report.gpus * asked * (cost.seconds(report.speeds) - cost.scoring_s)
+            frames += asked * length * sum(cost.frames.values())
+            seconds += asked * length * cost.seconds(report.speeds)
+            gpu_s += report.gpus * asked * length * (cost.seconds(report.speeds) - cost.scoring_s)
         scoring_s = max((cost.scoring_s for cost in self.costs.values()), default=0.0)
-        seconds += self.baselines * len(chosen) * scoring_s * BASELINE_COST
+        seconds += self.baselines * len(chosen) * length * scoring_s * BASELINE_COST
         return SuitePlan(
             self.suite.name,
             len(chosen),
@@ -239,7 +243,8 @@ def measure_suite(
     """
     suite = open_suite(name, settings)
     known = [task for task in list_tasks(suite, data) if task.skip is None]
-    tasks = fitting_tasks(suite, known, [report.spec for report in reports.values()])
+    seconds = lengths_s(suite, known)
+    tasks = fitting_tasks(suite, known, seconds, [report.spec for report in reports.values()])
     if len(set(clusters_of(suite, tasks))) < min(FEWEST_CLUSTERS, len(set(clusters_of(suite, known)))):
         tasks = known
     costs: dict[str, TaskCost] = {}
@@ -260,21 +265,40 @@ def measure_suite(
         megabytes = max(megabytes, pilot.megabytes)
     spread = part.spread if part else None
     too_long = len(known) - len(tasks)
-    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread, too_long)
+    lengths = relative_lengths(suite, tasks, seconds)
+    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread, too_long, lengths)
 
 
-def fitting_tasks(suite: Suite, tasks: Sequence[Task], specs: Iterable[Mapping[str, Any]]) -> list[Task]:
-    """Tasks whose recordings are not longer than every model of these specs can generate."""
+def lengths_s(suite: Suite, tasks: Iterable[Task]) -> dict[str, float]:
+    """Seconds that a model continues the recording of each task; empty for suites in which no recording sets them."""
+    found: dict[str, float] = {}
+    if isinstance(suite, (ActedSuite, AnsweredSuite)) or suite.settings.get("horizon_s") is not None:
+        return found
+    for task in tasks:
+        with suppress(DataError):  # the run reports it
+            episode, start = suite.episode(task)
+            found[task.id] = (len(episode.clip) - start) / episode.clip.fps
+    return found
+
+
+def relative_lengths(suite: Suite, tasks: Sequence[Task], seconds: Mapping[str, float]) -> dict[str, float]:
+    """Length of each task in mean lengths of those that a pilot runs."""
+    pilot = [seconds[task.id] for task in spread_tasks(suite, tasks, PILOT_TASKS) if task.id in seconds]
+    return {task.id: seconds[task.id] / fmean(pilot) for task in tasks if task.id in seconds} if sum(pilot) else {}
+
+
+def fitting_tasks(
+    suite: Suite, tasks: Iterable[Task], seconds: Mapping[str, float], specs: Iterable[Mapping[str, Any]]
+) -> list[Task]:
+    """Tasks that are short enough for every model of these specs, and those of unknown length."""
     rules = [(spec["lengths"], spec["fps"]) for spec in specs if spec.get("lengths") is not None]
 
     def fits(task: Task) -> bool:
-        episode, start = suite.episode(task)
-        seconds, rate = (len(episode.clip) - start) / episode.clip.fps, episode.clip.fps
-        return all(next_length(rule, 1 + math.ceil(seconds * (fps or rate) - 1e-6)) is not None for rule, fps in rules)
+        rate = max(suite.rates(task))
+        lengths = [(rule, 1 + math.ceil(seconds[task.id] * (fps or rate) - 1e-6)) for rule, fps in rules]
+        return all(next_length(rule, length) is not None for rule, length in lengths)
 
-    if not rules or isinstance(suite, (ActedSuite, AnsweredSuite)) or suite.settings.get("horizon_s") is not None:
-        return list(tasks)
-    return [task for task in tasks if fits(task)]
+    return [task for task in tasks if task.id not in seconds or fits(task)]
 
 
 @dataclass(frozen=True)
