@@ -157,7 +157,7 @@ def test_verdict_counts_the_models_that_remember() -> None:
     two_of_three = say(run("a", GOOD), run("b", GOOD), run("c", LOW[::-1]), freeze()).headline
     assert two_of_three.startswith("Of 3 models each of a and b redraws the place better than")
     assert "no baseline that cannot remember was run" in say(run("a", LOW)).headline
-    assert say().headline == "Nothing was scored."
+    assert say().headline == "No scores: the runs are unfinished or failed."
 
 
 def test_references_are_judged_if_no_model_was_run_and_sharp_is_not_right() -> None:

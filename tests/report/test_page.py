@@ -228,7 +228,7 @@ def test_a_headline_that_was_not_measured_is_told(tmp_path: Path, monkeypatch: p
     page = write_report([tmp_path / "a"], tmp_path / "page").read_text(encoding="utf-8")
     assert "<h1>No verdict: Labels was not measured.</h1>" in page
     assert "This world has other ones. What was measured is below." in page
-    assert "Nothing was scored" not in page
+    assert "No scores:" not in page
 
 
 def test_a_run_without_scores_shows_what_became_of_its_tasks(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_a_run_without_scores_shows_what_became_of_its_tasks(tmp_path: Path) -> 
     made = write_report([tmp_path / "a"], tmp_path / "page").read_text(encoding="utf-8")
     outline = Outline(made)
     assert outline.open == []
-    assert "<h1>Nothing was scored.</h1>" in made
+    assert "<h1>No scores: the runs are unfinished or failed.</h1>" in made
     assert counts_of(made) == {"keeper": ["0 of 4", *"1120"]}
     assert "it broke" in made
     assert "worldgauge run toyloop --model keeper" in made

@@ -100,7 +100,7 @@ def test_a_part_makes_data_runs_report_and_card_and_ranks_the_model_in_the_part_
     claim = "degraded plans builds, turns figures in the mind and judges rooms"
     assert card["verdict"] == f"{claim}, better than baselines that cannot plan."
     assert f"<h1>{claim}.</h1>" in report
-    assert "stands for your model" in report
+    assert "represents your model" in report
     facts = json.loads((tmp_path / "mineanybuild" / "runs" / "degraded" / "run.json").read_text())["model"]
     assert (facts["kind"], facts["stands_in"], facts["inputs"]) == ("model", True, ["truth"])
     assert all(one["encoded"].startswith("data:image/webp;base64,") for one in card["previews"])

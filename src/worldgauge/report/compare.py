@@ -271,7 +271,7 @@ class ReportVerdict:
 
 
 _ITSELF = " and than after frames of another place"
-NOTHING = ReportVerdict("Nothing was scored.", ())
+NOTHING = ReportVerdict("No scores: the runs are unfinished or failed.", ())
 _PLAIN = Vocabulary()
 
 

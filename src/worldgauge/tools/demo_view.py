@@ -23,7 +23,7 @@ from worldgauge.terminal.output import interval, number
 from worldgauge.tools.demo import STAGES, Demo, DemoPart
 
 BAR_COLUMNS = 16
-STANDS_FOR = "stands for your model"
+REPRESENTS = "represents your model"
 NARROW = 60
 """Columns of a terminal below which there is no room for bars."""
 
@@ -109,7 +109,7 @@ def ending(part: DemoPart, width: int) -> RenderableType:
         grid.add_column(justify="right", no_wrap=True)
     for row in card["rows"]:
         cells = (number(row["mean"]), Text(interval(row["low"], row["high"])), f"n={row['n']}")
-        mark = f" ({STANDS_FOR})" if row["label"] in card["tested"] else ""
+        mark = f" ({REPRESENTS})" if row["label"] in card["tested"] else ""
         grid.add_row(Text(f"  {row['label']}{mark}", overflow="fold"), *cells[: len(grid.columns) - 1])
     took = "" if part.started is None or part.ended is None else f" ({clock(part.ended - part.started)})"
     title = Text(f"{part.suite}{took}: {card['title']}{unit}{better}", style="bold")
@@ -138,9 +138,9 @@ def write_index(demo: Demo) -> Path:
         [_card(part) for part in demo.parts],
         heading="What is a world model worth?",
         lead=f"{len(demo.parts)} suites, each on a small data set made here, next to baselines of known quality. In "
-        "each, one built-in model stands for yours. A number is a mean with its 95 % interval.",
+        "each, one built-in model represents yours. A number is a mean with its 95 % interval.",
         eyebrow=f"demo{full}",
-        chip=STANDS_FOR,
+        chip=REPRESENTS,
         next_heading="Next: a model of your own",
         next_lead="my_model.py in this folder is a model to start from. These commands put it into the tables.",
         commands=commands_for_own_model(demo),
