@@ -50,6 +50,7 @@ SHOWN = {
     **{"suite": "loopnav", "question": "<b>Why?</b>", "title": "Scene Graph Consistency Score"},
     **{"unit": "1", "better": "higher", "open": {"drift-step_m-0.01": ["truth"]}, "answerer_kind": "model"},
     **{"tested": ["drift-step_m-0.01"], "notes": [], "film": None, "error": "", "report": "loopnav/report.html"},
+    **{"claim_metrics": ""},
     **{"verdict": "Nothing shows that drift-step_m-0.01 redraws it."},
     "rows": [
         {"label": label, "mean": mean, "low": mean, "high": mean, "n": 8, "rank": "1-3", "flag": ""}
@@ -210,7 +211,7 @@ def test_the_table_of_a_part_is_never_cut(width: int) -> None:
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
     assert "[0.50, 0.50]" in text
-    assert "(stands" in text
+    assert "(represents" in text
     assert ("n=8" in text) == (width >= 60)
 
 

@@ -76,7 +76,7 @@ def test_one_call_writes_page_tables_citations_and_results(tmp_path: Path, model
     page = found.page.read_text()
     assert 'href="loopnav/report.html"' in page
     assert "data:video/mp4;base64," in page
-    assert "What ours and mine-by-3 can do" in page
+    assert "What mine-by-3 and ours can do" in page
     assert "ours" in (out / "table.tex").read_text()
     assert "@" in (out / "cite.bib").read_text()
     results = json.loads((out / "results.json").read_text())
@@ -156,7 +156,7 @@ def test_a_model_that_fits_no_suite_is_told_why(tmp_path: Path, model: str, data
     ("changed", "told"),
     [
         ({"models": ()}, "name a model with --model"),
-        ({"suites": ("mineanybuild",)}, "mineanybuild: It asks agents"),
+        ({"suites": ("mineanybuild",)}, "mineanybuild: It evaluates agents"),
         ({"suites": ("nonsense",)}, "nonsense"),
         ({"data": "nowhere"}, "nowhere: no such folder"),
         ({"labels": {"freeze": "a", "noise": "a"}, "models": ("freeze", "noise")}, "two models have the label 'a'"),
@@ -240,5 +240,5 @@ def test_a_budget_is_a_time(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "h", "-1h", "1 day", "0h"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no time; give 1h"):
+    with pytest.raises(UsageError, match="is not a time; give 1h"):
         seconds_of(text)

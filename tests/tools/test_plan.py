@@ -6,6 +6,7 @@ import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,11 @@ from worldgauge.engine.suite.contract import Task
 from worldgauge.tools.check_model import ModelReport
 from worldgauge.tools.model_trial import ModelSpeed
 from worldgauge.tools.plan import (
+    BYTES_PER_PIXEL,
     PAGE_S,
     PILOT_TASKS,
-    ROLLOUT_MB,
     START_S,
+    Meter,
     SuiteCost,
     TaskCost,
     choose_tasks,
@@ -29,7 +31,9 @@ from worldgauge.tools.plan import (
     fitting_tasks,
     lengths_s,
     measure_suite,
+    moving_cost,
     relative_lengths,
+    run_pilot,
     speed_at,
 )
 
@@ -44,7 +48,7 @@ def cost(suite: str, frames: float, *, tasks: int = 24, clusters: int = 12, base
     """A suite whose tasks have so many frames, for one model."""
     listed = [Task(suite, f"t{n}", {}, "", cluster=str(n % clusters)) for n in range(tasks)]
     costs = {"m": TaskCost({"100x100": frames}, {"100x100": 1.0}, 0.5)}
-    return SuiteCost(open_suite(suite, {}), None, listed, costs, {"m": report()}, baselines, ROLLOUT_MB)
+    return SuiteCost(open_suite(suite, {}), None, listed, costs, {"m": report()}, baselines, 0.5)
 
 
 def test_a_task_costs_its_frames_its_questions_and_its_scoring() -> None:
@@ -118,7 +122,8 @@ def test_stored_scores_of_baselines_cost_nothing() -> None:
 def test_a_set_that_is_not_made_is_planned_from_its_own_facts() -> None:
     part = SetPart("targetbench", {"size": (100, 100)}, tasks_count=24, clusters=12, frames=240, task_s=0.5)
     declared = declared_suite(part, {"m": report()}, baselines=0)
-    assert choose_tasks([declared], None) == choose_tasks([cost("targetbench", 10)], None)
+    same = replace(cost("targetbench", 10), megabytes=10 * 100 * 100 * BYTES_PER_PIXEL / 1e6)
+    assert choose_tasks([declared], None) == choose_tasks([same], None)
 
 
 def test_what_a_task_costs_is_measured_with_the_spec_of_the_model(walks: Path) -> None:
@@ -164,13 +169,36 @@ def test_tasks_that_are_too_long_for_a_model_are_not_chosen(walks: Path) -> None
     assert list_tasks(suite, walks, only=[shortest]) == [task for task in tasks if task.id == shortest]
 
 
-def test_a_plan_scales_what_a_moving_video_costs_by_the_speed_here(walks: Path) -> None:
-    part = SetPart("loopnav", {}, task_s=30.0, pilot_s=1.0, spread=0.5)
-    plain, scaled = (
-        measure_suite("loopnav", walks, {"m": report()}, baselines=0, settings={}, part=one) for one in (None, part)
-    )
+def test_a_plan_scales_what_a_moving_video_costs(walks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for data of no benchmark set."""
+    assert moving_cost("loopnav") > 1
+    assert moving_cost("targetbench") > 10, "no path is found in a still picture"
+    plain = measure_suite("loopnav", walks, {"m": report()}, baselines=0, settings={})
+    monkeypatch.setattr("worldgauge.tools.plan.moving_cost", lambda suite: 300.0)
+    scaled = measure_suite("loopnav", walks, {"m": report()}, baselines=0, settings={})
     assert scaled.costs["m"].scoring_s > 10 * plain.costs["m"].scoring_s
-    assert (plain.spread, scaled.spread) == (None, 0.5)
+    assert plain.spread is None, "these data are of no benchmark set"
+
+
+def test_a_plan_holds_the_disk_space_of_videos_that_move(walks: Path) -> None:
+    suite, tasks = open_suite("loopnav", {}), list_tasks(open_suite("loopnav", {}), walks)
+    found = measure_suite("loopnav", walks, {"m": report()}, baselines=0, settings={})
+    pixels = suite.episode(tasks[0])[0].clip.width * suite.episode(tasks[0])[0].clip.height
+    frames = sum(found.costs["m"].frames.values())
+    assert found.megabytes == pytest.approx(frames * pixels * BYTES_PER_PIXEL / 1e6, rel=0.01)
+
+
+@pytest.mark.parametrize("settings", [{}, {"horizon": 20}, {"horizon_s": 0.5}], ids=str)
+def test_lengths_are_those_that_a_model_is_given(clips: Path, settings: dict[str, Any]) -> None:
+    """Paths out and back have one recorded frame."""
+    suite = open_suite("mind", settings)
+    tasks = list_tasks(suite, clips)
+    meter = Meter(ModelSpec("m").told)
+    run_pilot("mind", meter, clips, settings, len(tasks))
+    seconds = lengths_s(suite, tasks)
+    asked = sum(round(seconds[task.id] * max(suite.rates(task))) for task in tasks if task.skip is None)
+    assert asked == sum(meter.frames.values())
+    assert {task.group["test"] for task in tasks} == {"mem", "mirror"}
 
 
 def test_a_difference_is_in_the_unit_of_the_headline_if_the_set_says_how_much_clusters_differ() -> None:
@@ -194,7 +222,7 @@ def test_lengths_are_in_those_of_the_pilot(walks: Path) -> None:
     pilot = [lengths[task.id] for task in spread_tasks(suite, tasks, PILOT_TASKS)]
     assert sum(pilot) == pytest.approx(len(pilot))
     assert lengths.keys() == {task.id for task in tasks}
-    assert lengths_s(open_suite("loopnav", {"horizon_s": 1.0}), tasks) == {}
+    assert lengths_s(open_suite("worldinworld", {}), tasks) == {}
     assert relative_lengths(suite, tasks, {}) == {}
 
 

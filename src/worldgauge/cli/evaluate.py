@@ -24,6 +24,8 @@ from worldgauge.terminal.options import (
     ScoreDevice,
     Seed,
     Verbose,
+    VideoFps,
+    VideoLonger,
     Workers,
     labels_of,
     print_result,
@@ -54,9 +56,8 @@ def evaluate(
     videos: Annotated[
         Path | None, typer.Option(help="Score finished videos SUITE/MODEL/TASK.mp4 instead of models.")
     ] = None,
-    video_fps: Annotated[
-        float | None, typer.Option(help="Frames per second of the videos. Default: that of the recordings.")
-    ] = None,
+    video_fps: VideoFps = None,
+    video_longer: VideoLonger = None,
     workers: Workers = 1,
     on: On = None,
     gpus_per_worker: Gpus = None,
@@ -95,6 +96,7 @@ def evaluate(
         published=published,
         videos=videos,
         video_fps=video_fps,
+        video_longer=video_longer or "error",
         workers=workers,
         on=on,
         gpus_per_worker=gpus_per_worker,
@@ -136,7 +138,7 @@ def seconds_of(text: str) -> float:
         sum(float(part or 0) * unit for part, unit in zip(found.groups(), (3600, 60, 1), strict=True)) if found else 0
     )
     if not seconds:
-        raise UsageError(f"--budget '{text}' is no time; give 1h, 90m or 1h30m")
+        raise UsageError(f"--budget '{text}' is not a time; give 1h, 90m or 1h30m")
     return seconds
 
 

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -35,6 +35,8 @@ from worldgauge.terminal.options import (
     Seed,
     Settings,
     Verbose,
+    VideoFps,
+    VideoLonger,
     Workers,
     labels_of,
     resumable,
@@ -172,14 +174,8 @@ def score(
     videos: Annotated[
         Path | None, typer.Option(help="Folder of finished videos: <model>/<task>.mp4. Needs --data.")
     ] = None,
-    video_fps: Annotated[
-        float | None,
-        typer.Option(help="With --videos: frames per second. Default: that of the recordings."),
-    ] = None,
-    video_longer: Annotated[
-        Literal["error", "cut"] | None,
-        typer.Option(help="With --videos: 'cut' drops extra frames, 'error' fails. Default: error."),
-    ] = None,
+    video_fps: VideoFps = None,
+    video_longer: VideoLonger = None,
     sealed: Sealed = None,
     out: Annotated[Path | None, typer.Option(help="With --videos: parent of the run folders.")] = None,
     baselines: Baselines = None,
@@ -312,8 +308,8 @@ def questions(
         for found in made.values():
             print_text(f"{len(found.questions)} questions in {found.folder}; {len(found.skipped)} tasks are not asked")
         print_text("next: write each video as VIDEOS/SUITE/NAME_OF_YOUR_MODEL/TASK.mp4, then")
-        rate = next((words for one in made.values() if "--video-fps" in (words := list(one.scored_with))), [])[:2]
-        words = ["worldgauge", "evaluate", "--data", str(data), "--videos", "VIDEOS", *rate]
+        scored_with = next(iter(made.values())).scored_with  # the same for all suites: the model says it
+        words = ["worldgauge", "evaluate", "--data", str(data), "--videos", "VIDEOS", *scored_with]
         terminal.print(f"  {shlex.join(words)}", markup=False, soft_wrap=True)
         return
     folder = find_data(data, suite_name(suite))

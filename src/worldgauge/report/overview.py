@@ -13,6 +13,7 @@ from markupsafe import Markup
 from worldgauge.core.english import listed
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.registry import current_suite
+from worldgauge.engine.collection import counted
 from worldgauge.engine.result import find_runs
 from worldgauge.engine.store import atomic_write
 from worldgauge.engine.suite.base import suites
@@ -72,6 +73,7 @@ def suite_card(runs: Sequence[Path], report: str, *, film: bool = False) -> dict
         "verdict": found.verdict.headline,
         "notes": suite.departures,
         "open": open_pairs,
+        "claim_metrics": " or ".join(suite.memory_metrics.values()) if suite.claims_memory else "",
         "answerer_kind": suite.answerer_kind,
         "settings": dict(suite.settings),
         "previews": [asdict(one) for one in previews],
@@ -127,22 +129,15 @@ def write_reports(runs: Sequence[Path], page: Path, *, films: int = 24) -> Path:
             cards.append(suite_card(folders, name, film=True))
         except RunError as error:
             cards.append({"suite": suite, "question": question_of(suite), "error": str(error)})
-    labels = list(dict.fromkeys(label for card in cards for label in card.get("tested", ())))
-    return write_overview(
-        page,
-        cards,
-        heading=f"What {listed(labels) or 'these models'} can do",
-        lead=f"{len(cards)} suites, next to baselines of known quality. A number is a mean with its 95 % interval.",
-        eyebrow="report",
-    )
+    return write_overview(page, cards, eyebrow="report")
 
 
 def write_overview(
     page: Path,
     cards: Sequence[Mapping[str, Any]],
     *,
-    heading: str,
-    lead: str,
+    heading: str = "",
+    lead: str = "",
     eyebrow: str = "",
     chip: str = "your model",
     tables: Sequence[OverviewTable] = (),
@@ -155,6 +150,8 @@ def write_overview(
     Args:
         page: The page (.html).
         cards: Cards of `suite_card`. A suite without a result has "suite", "question" and "error", or "left_out".
+        heading: Heading of the page. Default: the models under test.
+        lead: Sentence below it. Default: what a card holds.
         chip: Mark of the rows of models under test.
         commands: Commands to go on with, below `next_heading` and `next_lead`.
 
@@ -163,12 +160,15 @@ def write_overview(
     """
     made = environment(__package__)
     made.filters["interval"] = _interval
+    labels = dict.fromkeys(label for card in cards for label in card.get("tested", ()))
+    ran = counted(sum("rows" in card for card in cards), "suite")
+    known = f"{ran}, next to baselines of known quality. A number is a mean with its 95 % interval."
     text = made.get_template("overview.html.j2").render(
         css=Markup(asset("page.css")),
         cards=cards,
         title=f"worldgauge {eyebrow}".strip(),
-        heading=heading,
-        lead=lead,
+        heading=heading or f"What {listed(list(labels)) or 'these models'} can do",
+        lead=lead or known,
         eyebrow=eyebrow,
         chip=chip,
         tables=tables,

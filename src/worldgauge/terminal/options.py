@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -186,6 +186,14 @@ Limit = Annotated[
 Deadline = Annotated[
     float,
     typer.Option(help="Stop a task after this many seconds without progress."),
+]
+VideoFps = Annotated[
+    float | None,
+    typer.Option(help="With --videos: frames per second. Default: that of the recordings."),
+]
+VideoLonger = Annotated[
+    Literal["error", "cut"] | None,
+    typer.Option(help="With --videos: 'cut' drops extra frames, 'error' fails. Default: error."),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Generate all rollouts again. The earlier run becomes NAME.1.")]
 Retry = Annotated[

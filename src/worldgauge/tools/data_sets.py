@@ -112,6 +112,19 @@ def find_data(data: str | os.PathLike[str], suite: str) -> Path:
     return part.folder(root)
 
 
+def suites_of(data: str | os.PathLike[str]) -> list[str]:
+    """Names of the suites whose data a folder holds; all of a benchmark set for its name.
+
+    Raises:
+        UsageError: For a folder that holds none.
+    """
+    names, folder = [name for name in suites.names() if suites.get(name).demo_set() is not None], Path(data)
+    there = [name for name in names if SetPart(name, {}).folder(folder).is_dir()] if folder.is_dir() else names
+    if not there:
+        raise UsageError(f"{folder}: holds no folder of a suite ({', '.join(names)}); name the suite of these data")
+    return there
+
+
 def missing_part(data: str | os.PathLike[str], suite: str) -> SetPart | None:
     """The part of a benchmark set that `find_data` would make; None for a folder, and for a part that is there."""
     with suppress(UnknownNameError):  # `find_data` says so
@@ -360,7 +373,8 @@ def _parts(named: NamedSet, only: Sequence[str]) -> list[Any]:
 
 def freeze(definition: Path, root: Path) -> NamedSet:
     """Write the digests of all suites that are in a folder into a definition, a file a suite."""
-    from worldgauge.tools.plan import any_model, measure_suite, run_pilot  # `run` needs this module, and not that one
+    # `run` needs this module, and not that one.
+    from worldgauge.tools.plan import PILOT_TASKS, Meter, any_model, lengths_s, run_pilot
 
     content = read_json_object(definition / DEFINITION)
     found = 0
@@ -376,10 +390,13 @@ def freeze(definition: Path, root: Path) -> NamedSet:
             tasks = list_tasks(opened, folder)
             part["tasks_count"], part["clusters"] = len(tasks), len(set(clusters_of(opened, tasks)))
             if opened.answerer_kind == "model":
-                cost = measure_suite(suite, folder, {"any": any_model()}, baselines=0, settings={}).costs["any"]
-                part["frames"] = round(len(tasks) * sum(cost.frames.values()))
+                meter = Meter(any_model().spec)
+                still = run_pilot(suite, meter, folder, {}, PILOT_TASKS)
+                seconds = lengths_s(opened, tasks)
+                exact = sum(seconds[task.id] * max(opened.rates(task)) for task in tasks if task.id in seconds)
+                part["frames"] = round(exact or len(tasks) * sum(meter.frames.values()) / still.done)
                 moving = run_pilot(suite, MOVING, folder, {}, MOVING_TASKS)
-                part["pilot_s"] = round(cost.scoring_s, 2)
+                part["pilot_s"] = round(still.task_s, 2)
                 part["task_s"] = round(moving.task_s, 2) if moving.done else part["pilot_s"]
             part["megabytes"] = round(sum((folder / name).stat().st_size for name in files) / 1e6, 1)
             digests = {"files": files, "tasks": {task.id: digits_of(task.fingerprint) for task in tasks}}

@@ -15,24 +15,23 @@ from dataclasses import KW_ONLY, asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from worldgauge.core.english import listed
 from worldgauge.core.errors import MissingExtraError, ModelError, NotApplicableError, RunError, UsageError
 from worldgauge.core.io import dumps, read_json_object
 from worldgauge.engine.model_entries import run_label
 from worldgauge.engine.model_run import RunWatcher
 from worldgauge.engine.result import RunResult
 from worldgauge.engine.run import DEADLINE_S, ModelLike, RunRequest, dry_run, execute, fingerprint
-from worldgauge.engine.sets import open_set
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import ActedSuite, suites
 from worldgauge.engine.videos import score_videos
+from worldgauge.models.videos import Longer
 from worldgauge.perception.cache import FOLDER_VARIABLE as CACHE
 from worldgauge.perception.cache import data_cache
 from worldgauge.report import write_report
 from worldgauge.report.overview import INDEX, OverviewTable, question_of, suite_card, write_overview
 from worldgauge.terminal.output import duration
 from worldgauge.tools.check_model import ModelReport, check_model
-from worldgauge.tools.data_sets import find_data, missing_part
+from worldgauge.tools.data_sets import find_data, missing_part, suites_of
 from worldgauge.tools.paper_table import bibtex, pairs_csv, paper_rows, to_csv, to_latex, to_markdown
 from worldgauge.tools.plan import (
     SIZES,
@@ -70,6 +69,7 @@ class EvaluationRequest:
         published: Whether every suite runs with its paper's protocol.
         videos: Folder of finished videos, SUITE/MODEL/TASK.mp4, in place of models.
         video_fps: Frames per second of the videos. None for the rate of the recordings.
+        video_longer: What happens to videos with more frames than a task needs: "error" or "cut".
     """
 
     models: tuple[ModelLike, ...]
@@ -83,6 +83,7 @@ class EvaluationRequest:
     published: bool = False
     videos: Path | None = None
     video_fps: float | None = None
+    video_longer: Longer = "error"
     workers: int = 1
     on: str | None = None
     gpus_per_worker: float | None = None
@@ -151,7 +152,7 @@ class Evaluation:
         folder: Folder of the page, the tables and the run folders.
         plan: What was planned.
         results: Result by suite.
-        seconds: Wall-clock seconds of each suite in this call.
+        seconds: Wall-clock seconds of each suite, over all calls that finished it.
     """
 
     folder: Path
@@ -182,6 +183,7 @@ def evaluate(
     published: bool = False,
     videos: str | os.PathLike[str] | None = None,
     video_fps: float | None = None,
+    video_longer: Longer = "error",
     workers: int = 1,
     on: str | None = None,
     seed: int = 0,
@@ -202,6 +204,7 @@ def evaluate(
         published: Whether every suite runs with its paper's protocol.
         videos: Folder of finished videos, SUITE/MODEL/TASK.mp4, in place of models.
         video_fps: Frames per second of the videos. Default: that of the recordings.
+        video_longer: What happens to videos with more frames than a task needs: "error" or "cut".
         workers: Largest number of processes.
         on: Where the workers run, as for `run`.
         seed: Seed of the runs.
@@ -228,6 +231,7 @@ def evaluate(
         published=published,
         videos=None if videos is None else Path(videos),
         video_fps=video_fps,
+        video_longer=video_longer,
         workers=workers,
         on=on,
         seed=seed,
@@ -271,10 +275,21 @@ def check_models(request: EvaluationRequest, tell: Tell = lambda line: None) -> 
 
 def lacks_data(request: EvaluationRequest) -> bool:
     """Whether a new evaluation has to make data."""
-    asked = {"model": request.models or request.videos, "agent": request.agents}
-    names = [name for name in _suite_names(request) if asked[suites.get(name).answerer_kind]]
+    names = [name for name in _suite_names(request) if not _unfit_reason(request, name)]
     is_new = not (request.out / PLAN).exists()
     return is_new and any(missing_part(request.data, name) is not None for name in names)
+
+
+def _unfit_reason(request: EvaluationRequest, suite: str) -> str:
+    """Why nothing of the request can be evaluated on a suite. Empty if something can."""
+    kind = suites.get(suite)
+    if kind.answerer_kind == "agent":
+        return "" if request.agents else "It evaluates agents: give --agent"
+    if request.videos is None:
+        return "" if request.models else "It evaluates world models: give --model"
+    if issubclass(kind, ActedSuite):
+        return "Its requests depend on earlier videos, so it needs a model"
+    return "" if (request.videos / suite).is_dir() else f"{request.videos / suite} holds no videos"
 
 
 def plan_evaluation(
@@ -307,22 +322,13 @@ def plan_evaluation(
         return kept
     costs, plans, places = [], [], {}
     for name in names:
-        kind = suites.get(name)
+        if reason := _unfit_reason(request, name):
+            plans.append(SuitePlan(name, reason=reason))
+            continue
         asked: Mapping[str, ModelReport] = reports
-        if kind.answerer_kind == "agent":
-            if not request.agents:
-                plans.append(SuitePlan(name, reason="It asks agents that answer in words: give --agent"))
-                continue
-            asked = {}  # what their answers take is not known
-        elif not request.models and request.videos is None:
-            plans.append(SuitePlan(name, reason="It asks world models: give --model"))
-            continue
-        elif request.videos is not None and issubclass(kind, ActedSuite):
-            plans.append(SuitePlan(name, reason="It asks as it goes, which no finished video can answer"))
-            continue
-        elif request.videos is not None and not (request.videos / name).is_dir():
-            plans.append(SuitePlan(name, reason=f"{request.videos / name} holds no videos"))
-            continue
+        if suites.get(name).answerer_kind == "agent":
+            asked = {}
+            tell(f"{name}: the time of agents is not measured, so it is neither in the plan nor in the budget")
         elif request.videos is not None:
             asked = {path.name: any_model() for path in (request.videos / name).iterdir() if path.is_dir()}
         part = missing_part(request.data, name)
@@ -360,16 +366,7 @@ def _suite_names(request: EvaluationRequest) -> list[str]:
         raise UsageError("name a model with --model, an agent with --agent, or a folder with --videos")
     if request.suites:
         return [suites.named(name).name for name in request.suites]
-    ours = [name for name in suites.names() if suites.get(name).demo_set() is not None]
-    folder = Path(request.data)
-    if folder.is_dir():
-        there = [name for name in ours if (folder / name).is_dir()]
-        if not there:
-            raise UsageError(
-                f"{folder}: holds no folder of a suite ({', '.join(ours)}); for the data of one suite give --suites"
-            )
-        return there
-    return ours
+    return suites_of(request.data)
 
 
 def _checked(model: ModelLike, request: EvaluationRequest, tell: Tell) -> ModelReport:
@@ -423,11 +420,10 @@ def _measured(name: str, data: Path, reports: Mapping[str, ModelReport], request
     given: dict[str, Any] = {}
     if request.published:
         given = {setting: value for setting, (value, _) in kind.paper_settings.items()}
-    part = None if Path(request.data).exists() else open_set(request.data).part(name)
 
     def measured(settings: Mapping[str, Any]) -> SuiteCost:
         left = _left(name, data, settings, request)
-        return measure_suite(name, data, reports, baselines=left, settings=settings, part=part)
+        return measure_suite(name, data, reports, baselines=left, settings=settings)
 
     found = measured(given)
     if (horizon_s := fitting_horizon(found)) is None:
@@ -463,10 +459,11 @@ def perform(request: EvaluationRequest, plan: EvaluationPlan, progress: RunWatch
     identity = _identity(request, plan.reports)
     atomic_write(out / PLAN, dumps({"identity": identity, "plan": plan.to_dict()}, indent=1) + "\n")
     results: dict[str, RunResult] = {}
+    before = read_json_object(out / RESULTS)["seconds"] if (out / RESULTS).exists() else {}
     seconds: dict[str, float] = {}
     cards: dict[str, dict[str, Any]] = {}
     for one in plan.chosen:
-        began = time.monotonic()
+        began = time.monotonic() - before.get(one.suite, 0.0)
         results[one.suite] = _run_suite(request, plan, one, progress)
         write_report([out / one.suite], out / one.suite / "report.html", films=FILMS)
         cards[one.suite] = _card(out, one.suite)
@@ -501,7 +498,9 @@ def _run_suite(
     )
     if request.videos is None or named:
         return execute(asked, progress)
-    return score_videos(asked, request.videos / one.suite, fps=request.video_fps, progress=progress)[0]
+    return score_videos(
+        asked, request.videos / one.suite, fps=request.video_fps, longer=request.video_longer, progress=progress
+    )[0]
 
 
 def _card(out: Path, suite: str) -> dict[str, Any]:
@@ -517,19 +516,10 @@ def write_folder(found: Evaluation, cards: Mapping[str, Mapping[str, Any]]) -> N
     plan, out = found.plan, found.folder
     waiting = [
         {"suite": one.suite, "question": question_of(one.suite), "error": "", "left_out": one.reason or "Not run yet."}
-        for one in (*plan.chosen, *plan.suites)
-        if one.suite not in cards and (one.reason or one in plan.chosen)
+        for one in plan.suites
+        if one.suite not in cards
     ]
-    left = {one["suite"]: one for one in waiting}
-    labels = listed(list(plan.reports)) or "these models"
-    write_overview(
-        out / INDEX,
-        [*cards.values(), *left.values()],
-        heading=f"What {labels} can do",
-        lead=f"{len(cards)} suites, next to baselines of known quality. A number is a mean with its 95 % interval.",
-        eyebrow="evaluation",
-        tables=[cost_table(found)],
-    )
+    write_overview(out / INDEX, [*cards.values(), *waiting], eyebrow="evaluation", tables=[cost_table(found)])
     results = {
         "plan": plan.to_dict(),
         "seconds": {suite: round(took, 1) for suite, took in found.seconds.items()},

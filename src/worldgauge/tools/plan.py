@@ -24,9 +24,9 @@ from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.paired_tests import FEWEST_CLUSTERS, power_of
 from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite, spread_tasks
 from worldgauge.engine.run import ModelLike, RunRequest, execute
-from worldgauge.engine.sets import SetPart, named_sets
+from worldgauge.engine.sets import SetPart, membership, named_sets
 from worldgauge.engine.store import read_journal
-from worldgauge.engine.suite.base import ActedSuite, AnsweredSuite, Suite
+from worldgauge.engine.suite.base import ActedSuite, Suite
 from worldgauge.engine.suite.contract import Task
 from worldgauge.engine.suite.decoy import arms_for, arms_of
 from worldgauge.tools.check_model import ModelReport
@@ -45,8 +45,10 @@ PAGE_S = 15.0
 """Seconds for the report of a suite."""
 LEAST_HORIZON_S = 1.0
 """Seconds to imagine below which a suite says nothing about a model."""
-ROLLOUT_MB = 0.5
-"""Disk space of a rollout, before one is measured."""
+BYTES_PER_PIXEL = 1.9
+"""Of a lossless video of the embedded worlds, measured at 192x108. A still picture takes a 25th."""
+FILM_MB = 0.5
+"""Disk space of an episode of a closed loop, before one is measured."""
 BASELINE_COST = 1.6
 """Cost of a task for a baseline, in costs for a model that takes no time: some of them draw."""
 
@@ -85,6 +87,11 @@ class TaskCost:
     scoring_s: float = 0.0
     asked: float = 1.0
     skipped: str = ""
+
+    @property
+    def moving_mb(self) -> float:
+        """Disk space of the frames in a lossless video that moves."""
+        return sum(frames * _pixels(size) for size, frames in self.frames.items()) * BYTES_PER_PIXEL / 1e6
 
     def seconds(self, speeds: Mapping[str, ModelSpeed]) -> float:
         """Seconds of a task with a model of these speeds."""
@@ -226,7 +233,6 @@ def measure_suite(
     *,
     baselines: float,
     settings: Mapping[str, Any],
-    part: SetPart | None = None,
 ) -> SuiteCost:
     """Measure what a task of a suite costs.
 
@@ -236,7 +242,6 @@ def measure_suite(
         reports: What is known of each model, by label.
         baselines: Number of baselines that run beside the models and have no stored results.
         settings: Settings of the suite.
-        part: The benchmark set that the data are of. It says how much more a task costs with a video that moves.
 
     Returns:
         The cost of a task for each model.
@@ -258,27 +263,32 @@ def measure_suite(
         costs[label] = TaskCost(
             {size: frames / pilot.done for size, frames in meter.frames.items()},
             {size: asked / pilot.done for size, asked in meter.questions.items()},
-            pilot.task_s * (part.task_s / part.pilot_s if part and part.pilot_s else 1.0),
+            pilot.task_s * moving_cost(name),
             pilot.done / pilot.tasks,
             pilot.skipped,
         )
-        megabytes = max(megabytes, pilot.megabytes)
-    spread = part.spread if part else None
+        megabytes = max(megabytes, pilot.megabytes, costs[label].moving_mb if seconds else 0.0)
+    held = membership(name, known, data=data)
+    spread = named_sets()[held["name"]].part(name).spread if held else None
     too_long = len(known) - len(tasks)
     lengths = relative_lengths(suite, tasks, seconds)
     return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread, too_long, lengths)
 
 
 def lengths_s(suite: Suite, tasks: Iterable[Task]) -> dict[str, float]:
-    """Seconds that a model continues the recording of each task; empty for suites in which no recording sets them."""
+    """Seconds that a model generates for each task, as far as the suite knows them before a run."""
     found: dict[str, float] = {}
-    if isinstance(suite, (ActedSuite, AnsweredSuite)) or suite.settings.get("horizon_s") is not None:
-        return found
     for task in tasks:
         with suppress(DataError):  # the run reports it
-            episode, start = suite.episode(task)
-            found[task.id] = (len(episode.clip) - start) / episode.clip.fps
+            if (seconds := suite.rollout_s(task)) is not None:
+                found[task.id] = seconds
     return found
+
+
+def moving_cost(suite: str) -> float:
+    """How many times as much CPU time a task takes with a video that moves as with the still picture of a pilot."""
+    parts = (part for one in named_sets().values() for part in one.parts)
+    return next((part.task_s / part.pilot_s for part in parts if part.suite == suite and part.pilot_s), 1.0)
 
 
 def relative_lengths(suite: Suite, tasks: Sequence[Task], seconds: Mapping[str, float]) -> dict[str, float]:
@@ -298,7 +308,7 @@ def fitting_tasks(
         lengths = [(rule, 1 + math.ceil(seconds[task.id] * (fps or rate) - 1e-6)) for rule, fps in rules]
         return all(next_length(rule, length) is not None for rule, length in lengths)
 
-    return [task for task in tasks if task.id not in seconds or fits(task)]
+    return [task for task in tasks if not rules or task.id not in seconds or fits(task)]
 
 
 @dataclass(frozen=True)
@@ -377,7 +387,8 @@ def declared_suite(part: SetPart, reports: Mapping[str, ModelReport], *, baselin
     tasks = [Task(part.suite, str(number), {}, "", cluster=cluster) for number, cluster in enumerate(clusters)]
     costs = dict.fromkeys(reports, cost)
     suite = open_suite(part.suite, {})
-    return SuiteCost(suite, None, tasks, costs, reports, baselines, ROLLOUT_MB, spread=part.spread)
+    megabytes = FILM_MB if isinstance(suite, ActedSuite) else cost.moving_mb
+    return SuiteCost(suite, None, tasks, costs, reports, baselines, megabytes, spread=part.spread)
 
 
 def fitting_horizon(cost: SuiteCost) -> float | None:

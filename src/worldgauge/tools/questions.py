@@ -31,6 +31,7 @@ from worldgauge.engine.sealed import Seal
 from worldgauge.engine.store import atomic_write
 from worldgauge.engine.suite.base import ActedSuite, Suite, suites
 from worldgauge.engine.suite.contract import Task
+from worldgauge.tools.data_sets import suites_of
 from worldgauge.version import __version__
 from worldgauge_serve import KEYS, key_rows, mouse_deltas
 
@@ -133,17 +134,8 @@ def write_questions(
 
 def answered_by_videos(data: str | os.PathLike[str]) -> list[str]:
     """Suites whose data are in a folder or a benchmark set, and whose tasks finished videos can answer."""
-    names = [
-        name
-        for name in suites.names()
-        if suites.get(name).answerer_kind == "model"
-        and not issubclass(suites.get(name), ActedSuite)
-        and suites.get(name).demo_set() is not None
-    ]
-    there = [name for name in names if (Path(data) / name).is_dir()] if Path(data).is_dir() else names
-    if not there:
-        raise UsageError(f"{data}: holds no folder of a suite ({', '.join(names)}); name the suite of these data")
-    return there
+    kinds = {name: suites.get(name) for name in suites_of(data)}
+    return [name for name, kind in kinds.items() if kind.answerer_kind == "model" and not issubclass(kind, ActedSuite)]
 
 
 def read_question(folder: Path, task: str) -> dict[str, Any]:

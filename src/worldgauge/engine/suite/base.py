@@ -403,6 +403,25 @@ class Suite:
         """
         return frozenset() if type(self).episode is Suite.episode else frozenset({self.episode(task)[0].clip.fps})
 
+    def rollout_s(self, task: Task) -> float | None:
+        """Seconds that a model generates for a task. Cheap: nothing is decoded.
+
+        Args:
+            task: The task.
+
+        Returns:
+            By default the rest of the recording that `episode` gives, at most the setting `horizon_s`. None if the
+            suite has no such recording.
+
+        Raises:
+            DataError: When the recording cannot be read.
+        """
+        if type(self).episode is Suite.episode:
+            return None
+        episode, start = self.episode(task)
+        rest_s = (len(episode.clip) - start) / episode.clip.fps
+        return min(rest_s, self.settings.get("horizon_s") or rest_s)
+
     # tables and pictures
 
     def summarize(

@@ -107,6 +107,13 @@ def _refuse_context(video: Path, clip: MindClip, fps: float) -> None:
         )
 
 
+def frames_of(clip: MindClip, settings: MindSettings) -> int:
+    """Number of frames that a model generates for a clip with data."""
+    if clip.part == "mirror_test":
+        return len(mirror_actions(clip))
+    return min(clip.frames - clip.mark_time, settings.frames_asked or clip.frames)
+
+
 def question_of(clip: MindClip, settings: MindSettings) -> ClipQuestion:
     """Make the question about a clip."""
     episode = episode_of(clip)

@@ -126,6 +126,11 @@ class Mind(SubmittedSuite):
         """The rate of the clip's video; that of the format for a path from a single image."""
         return frozenset({tasks.rate_of(tasks.clip_of(task))})
 
+    def rollout_s(self, task: Task) -> float | None:
+        """As long as the walk goes on after the context, or the path out and back takes."""
+        clip = tasks.clip_of(task)
+        return None if clip.is_submitted else protocol.frames_of(clip, self.options) / tasks.rate_of(clip)
+
     def summarize(
         self,
         scores: Mapping[str, Sequence[Score]],

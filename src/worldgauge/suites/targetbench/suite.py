@@ -103,6 +103,10 @@ class TargetBench(Suite):
         """The rate of the recording, and that which settings ask for."""
         return protocol.rates_of(tasks.scenario_of(task, self.options), self.options)
 
+    def rollout_s(self, task: Task) -> float | None:
+        """The setting `horizon_s`."""
+        return float(self.options.horizon_s)
+
     def summarize(
         self,
         scores: Mapping[str, Sequence[Score]],
