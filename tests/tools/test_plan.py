@@ -48,7 +48,7 @@ def cost(suite: str, frames: float, *, tasks: int = 24, clusters: int = 12, base
     """A suite whose tasks have so many frames, for one model."""
     listed = [Task(suite, f"t{n}", {}, "", cluster=str(n % clusters)) for n in range(tasks)]
     costs = {"m": TaskCost({"100x100": frames}, {"100x100": 1.0}, 0.5)}
-    return SuiteCost(open_suite(suite, {}), None, listed, costs, {"m": report()}, baselines, 0.5)
+    return SuiteCost(open_suite(suite, {}), None, listed, costs, {"m": report()}, baselines, 0.5, 0.5)
 
 
 def test_a_task_costs_its_frames_its_questions_and_its_scoring() -> None:

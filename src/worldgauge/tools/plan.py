@@ -91,7 +91,7 @@ class TaskCost:
     @property
     def moving_mb(self) -> float:
         """Disk space of the frames in a lossless video that moves."""
-        return sum(frames * _pixels(size) for size, frames in self.frames.items()) * BYTES_PER_PIXEL / 1e6
+        return sum(_video_mb(frames, _pixels(size)) for size, frames in self.frames.items())
 
     def seconds(self, speeds: Mapping[str, ModelSpeed]) -> float:
         """Seconds of a task with a model of these speeds."""
@@ -108,6 +108,11 @@ def speed_at(speeds: Mapping[str, ModelSpeed], size: str) -> ModelSpeed:
     at, pixels = _pixels(size), [count for count, _ in known]
     frame_s, question_s = (float(np.interp(at, pixels, [speed[k] for _, speed in known])) for k in (0, 1))
     return ModelSpeed(frame_s, question_s)
+
+
+def _video_mb(frames: float, pixels: int) -> float:
+    """Disk space of a lossless video that moves."""
+    return frames * pixels * BYTES_PER_PIXEL / 1e6
 
 
 def _pixels(size: str) -> int:
@@ -158,7 +163,8 @@ class SuiteCost:
         tasks: Tasks that every model can do.
         costs: Cost of a task by model, for models that the suite fits.
         baselines: Number of baselines that run beside the models.
-        megabytes: Disk space of a rollout.
+        megabytes: Disk space of a rollout of a model, at most.
+        baseline_mb: Disk space of a rollout of a baseline, which has the size of the recordings.
         asked_settings: Settings of the suite that differ from its defaults.
         spread: Standard deviation over clusters of a paired difference, in the headline's unit.
         too_long: Number of tasks that are too long for a model.
@@ -172,6 +178,7 @@ class SuiteCost:
     reports: Mapping[str, ModelReport]
     baselines: float
     megabytes: float
+    baseline_mb: float
     asked_settings: Mapping[str, Any] = field(default_factory=dict)
     spread: float | None = None
     too_long: int = 0
@@ -210,7 +217,7 @@ class SuiteCost:
             round(frames),
             START_S + seconds / workers + PAGE_S,
             gpu_s,
-            self.megabytes * (rollouts * len(self.costs) + self.baselines * len(chosen)),
+            length * (self.megabytes * rollouts * len(self.costs) + self.baseline_mb * self.baselines * len(chosen)),
             power.effect,
             None if power.effect is None or self.spread is None else power.effect * self.spread,
             settings=self.asked_settings,
@@ -268,11 +275,18 @@ def measure_suite(
             pilot.skipped,
         )
         megabytes = max(megabytes, pilot.megabytes, costs[label].moving_mb if seconds else 0.0)
+    baseline_mb = megabytes
+    if any(report.spec.get("frame_size") for report in reports.values()) and seconds:
+        native = Meter(any_model().spec)
+        run_pilot(name, native, data, settings, 1, [task.id for task in tasks])
+        baseline_mb = sum(_video_mb(frames, _pixels(size)) for size, frames in native.frames.items())
     held = membership(name, known, data=data)
     spread = named_sets()[held["name"]].part(name).spread if held else None
     too_long = len(known) - len(tasks)
     lengths = relative_lengths(suite, tasks, seconds)
-    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread, too_long, lengths)
+    return SuiteCost(
+        suite, data, tasks, costs, reports, baselines, megabytes, baseline_mb, settings, spread, too_long, lengths
+    )
 
 
 def lengths_s(suite: Suite, tasks: Iterable[Task]) -> dict[str, float]:
@@ -388,7 +402,7 @@ def declared_suite(part: SetPart, reports: Mapping[str, ModelReport], *, baselin
     costs = dict.fromkeys(reports, cost)
     suite = open_suite(part.suite, {})
     megabytes = FILM_MB if isinstance(suite, ActedSuite) else cost.moving_mb
-    return SuiteCost(suite, None, tasks, costs, reports, baselines, megabytes, spread=part.spread)
+    return SuiteCost(suite, None, tasks, costs, reports, baselines, megabytes, megabytes, spread=part.spread)
 
 
 def fitting_horizon(cost: SuiteCost) -> float | None:
