@@ -80,7 +80,7 @@ BASELINES = {
 }
 """What a baseline does, by the first part of its name."""
 _FLAGS = {
-    "does not move": "The camera stands still in at least half of the videos",
+    "does not move": "The camera does not move in at least half of the videos",
     "motion not judged": "The ground truth hardly moves, so motion cannot be judged",
     "of the frames": "The videos are shorter than requested",
     "longer than": "Only the beginning of the videos was scored",
