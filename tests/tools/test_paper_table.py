@@ -19,7 +19,7 @@ from worldgauge.engine.result import RunResult, find_runs
 from worldgauge.engine.store import write_record, write_scores
 from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.suites import suites
-from worldgauge.tools.paper_table import bibtex, paper_rows, to_csv, to_latex, to_markdown
+from worldgauge.tools.paper_table import bibtex, pairs_csv, paper_rows, to_csv, to_latex, to_markdown
 
 ROOT = Path(__file__).parents[2]
 NASTY = "50 %_a&b\\#{x}~^$ [1] <é|*>"
@@ -193,6 +193,9 @@ def test_other_data_are_another_column(results: list[RunResult], tmp_path: Path)
     assert rows[0].cells[1].counts is None
     assert "Data: toywalks \\#1 fingerprint d; toywalks \\#2 fingerprint another ." in text
     check_latex(to_latex(rows))
+    assert {line["name"] for line in csv.DictReader(io.StringIO(pairs_csv([results[0], result_of(other)])))} == {
+        "SGCS #1"
+    }
 
 
 def test_a_baseline_that_was_run_twice_counts_once(results: list[RunResult], tmp_path: Path) -> None:

@@ -62,7 +62,12 @@ class PaperColumn:
     @property
     def source(self) -> str:
         """The suite, with the number of the column."""
-        return f"{self.suite} #{self.place}" if self.place else self.suite
+        return _numbered(self.suite, self.place)
+
+    @property
+    def numbered(self) -> str:
+        """The part or the metric, with the number of the column."""
+        return _numbered(self.part or self.name, self.place)
 
     @property
     def heading(self) -> str:
@@ -130,11 +135,8 @@ def paper_rows(
     cells: dict[str, dict[PaperColumn, PaperCell]] = {}
     kinds: dict[str, str] = {}
     columns: list[PaperColumn] = []
-    groups = _comparable(results)
-    names = [evidence.suite for evidence, _ in groups]
-    for at, (evidence, suite) in enumerate(groups):
+    for evidence, suite, place in _comparable(results):
         found = judge(evidence, suite)
-        place = names[: at + 1].count(evidence.suite) if names.count(evidence.suite) > 1 else 0
         for column in _columns_of(found, evidence, suite, place, parts=parts):
             columns.append(column)
             for run in evidence.runs:
@@ -167,8 +169,8 @@ def _relabelled(cell: PaperCell, labels: Mapping[str, str]) -> PaperCell:
     return replace(cell, against=replace(pair, a=labels.get(pair.a, pair.a), b=labels.get(pair.b, pair.b)))
 
 
-def _comparable(results: Iterable[RunResult]) -> list[tuple[Evidence, Suite]]:
-    """Runs in groups of one suite, version, data and settings. Of copies, as of a baseline, one counts."""
+def _comparable(results: Iterable[RunResult]) -> list[tuple[Evidence, Suite, int]]:
+    """Runs in groups of one suite, version, data and settings, with `place`. Of copies, one counts."""
     groups: dict[str, list[Path]] = {}
     seen: set[str] = set()
     for folder in (folder for result in results for folder in result.folders):
@@ -178,7 +180,15 @@ def _comparable(results: Iterable[RunResult]) -> list[tuple[Evidence, Suite]]:
         if copy not in seen:
             seen.add(copy)
             groups.setdefault(dumps(held), []).append(folder.directory)
-    return [load_evidence(folders) for folders in groups.values()]
+    loaded = [load_evidence(folders) for folders in groups.values()]
+    names = [suite.name for _, suite in loaded]
+    places = [names[: at + 1].count(name) if names.count(name) > 1 else 0 for at, name in enumerate(names)]
+    return [(*one, place) for one, place in zip(loaded, places, strict=True)]
+
+
+def _numbered(name: str, place: int) -> str:
+    """A name with the number of its column."""
+    return f"{name} #{place}" if place else name
 
 
 def _columns_of(
@@ -254,15 +264,15 @@ def pairs_csv(results: Iterable[RunResult], labels: Mapping[str, str] = MappingP
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(PAIR_COLUMNS)
-    for evidence, suite in _comparable(results):
+    for evidence, suite, place in _comparable(results):
         found = judge(evidence, suite)
         if found.compared is None:
             continue
-        (column,) = _columns_of(found, evidence, suite)
+        (column,) = _columns_of(found, evidence, suite, place)
         for pair in found.compared.pairs:
             names = labels.get(pair.a, pair.a), labels.get(pair.b, pair.b)
             reach = pair.mean, pair.low, pair.high, pair.p_holm
-            told = (column.suite, column.metric, column.name, column.unit, column.better, *names)
+            told = (column.suite, column.metric, column.numbered, column.unit, column.better, *names)
             line = (*told, *reach, pair.clear, pair.n, pair.clusters, *column.sets)
             writer.writerow(map(plain_cell, line))
     return text.getvalue()
@@ -297,11 +307,12 @@ def steps_csv(results: Iterable[RunResult], labels: Mapping[str, str] = MappingP
     """Write the values of checkpoints as CSV: a line per metric, training and step; empty without two checkpoints."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for evidence, suite in _comparable(results):
+    for evidence, suite, place in _comparable(results):
+        source = _numbered(suite.name, place)
         for point in step_points(evidence, judge(evidence, suite)):
             sample, cell, counts = evidence.sample(point.metric), point.cell, point.run.counts
             facts = (sample.unit, sample.better) if sample else ("1", "neither")
-            told = (suite.name, point.metric, point.series, point.step, labels.get(point.run.label, point.run.label))
+            told = (source, point.metric, point.series, point.step, labels.get(point.run.label, point.run.label))
             value = (cell.n, cell.clusters, cell.mean, cell.low, cell.high)
             ends = (getattr(counts, end, None) for end in ENDS)
             writer.writerow(map(plain_cell, (*told, *value, *facts, *ends)))
@@ -322,8 +333,8 @@ def paper_notes(rows: Sequence[PaperRow]) -> list[str]:
     notes = ["Mean, 95 % interval, number of tasks n and of their clusters"]
     if tested:
         notes[0] += "; p of the paired test against the best baseline, corrected for all tests of the suite (Holm)"
-        best = {cell.column: cell.against.b for cell in tested if cell.against is not None}
-        notes.append("Best baseline: " + "; ".join(f"{column.source} {label}" for column, label in best.items()))
+        best = dict.fromkeys(f"{cell.column.source} {cell.against.b}" for cell in tested if cell.against is not None)
+        notes.append("Best baseline: " + "; ".join(best))
         notes.append("Bold: significantly better than the best baseline")
     notes.append("Data: " + "; ".join(f"{source} {column.data}" for source, column in columns.items()))
     if any(cell.counts is None for row in rows for cell in row.cells):
@@ -449,8 +460,7 @@ def to_csv(rows: Sequence[PaperRow]) -> str:
             column, counts, pair = cell.column, cell.counts, cell.against
             ends = (getattr(counts, end, None) for end in ENDS)
             test = (pair.b, pair.mean, pair.low, pair.high, pair.p_holm) if pair else (None,) * 5
-            name = (column.part or column.name) + (f" #{column.place}" if column.place else "")
-            told = (column.suite, column.metric, name, row.label, row.kind)
+            told = (column.suite, column.metric, column.numbered, row.label, row.kind)
             value = (cell.n, cell.clusters, cell.mean, cell.low, cell.high, column.unit, column.better)
             line = (*told, *value, *ends, *test, cell.significant, *column.sets, cell.flag)
             writer.writerow(map(plain_cell, line))
