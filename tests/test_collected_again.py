@@ -22,7 +22,15 @@ pytestmark = pytest.mark.process
 
 FEW: dict[str, dict[str, Any]] = {
     "loopnav": {"settlements": 1, "ranges": (5,), "types": ("ABA",), "per_combination": 1, "size": (64, 36)},
-    "mind": {"mem": 1, "mirror": 1, "action_space": 0, "train": 0, "frames": 24, "size": (64, 36)},
+    "mind": {
+        "perspectives": ("1st",),
+        "mem": 1,
+        "mirror": 1,
+        "action_space": 0,
+        "train": 0,
+        "frames": 24,
+        "size": (64, 36),
+    },
     "targetbench": {"scenes": 1, "per_scene": 1, "places": ("indoors",), "size": (96, 54), "fps": 5},
     "worldinworld": {
         "scenes": 1,

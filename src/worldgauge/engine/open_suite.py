@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,19 +103,36 @@ def spread_tasks(suite: Suite, tasks: Sequence[Task], number: int) -> list[Task]
     clusters = [task.cluster or suite.cluster_of(task.id, task.group) for task in tasks]
     chosen: list[int] = []
     used_clusters, used_kinds = Counter[str](), Counter[str]()
-    waiting = [(task.skip is not None, 0, 0, place) for place, task in enumerate(tasks)]
+    queues: dict[tuple[bool, str, str], deque[int]] = {}
+    for place, task in enumerate(tasks):
+        queues.setdefault((task.skip is not None, kinds[place], clusters[place]), deque()).append(place)
+    # Heaps of clusters by kind, and a heap of kinds. A top that others outdated is put right when it is reached.
+    heaps: dict[tuple[bool, str], list[tuple[int, int, str]]] = {}
+    for (skip, kind, cluster), places in queues.items():
+        heaps.setdefault((skip, kind), []).append((0, places.popleft(), cluster))
+    waiting = [(skip, 0, 0, min(heap)[1], kind) for (skip, kind), heap in heaps.items()]
     heapq.heapify(waiting)
+    for heap in heaps.values():
+        heapq.heapify(heap)
     while waiting and len(chosen) < number:
-        place = waiting[0][3]
-        cluster, kind = clusters[place], kinds[place]
-        now = (waiting[0][0], used_clusters[cluster], used_kinds[kind], place)
-        if now != waiting[0]:  # others of its cluster or kind were chosen meanwhile
+        skip, *_, kind = waiting[0]
+        heap = heaps[skip, kind]
+        while heap[0][0] != used_clusters[heap[0][2]]:
+            heapq.heapreplace(heap, (used_clusters[heap[0][2]], *heap[0][1:]))
+        uses, place, cluster = heap[0]
+        now = (skip, uses, used_kinds[kind], place, kind)
+        if now != waiting[0]:
             heapq.heapreplace(waiting, now)
             continue
-        heapq.heappop(waiting)
         chosen.append(place)
         used_clusters[cluster] += 1
         used_kinds[kind] += 1
+        if rest := queues[skip, kind, cluster]:
+            heapq.heapreplace(heap, (used_clusters[cluster], rest.popleft(), cluster))
+        else:
+            heapq.heappop(heap)
+            if not heap:
+                heapq.heappop(waiting)
     return [tasks[place] for place in sorted(chosen)]
 
 
