@@ -127,12 +127,6 @@ def camera_bin(turn_rad: Any) -> NDArray[Any]:
     return np.asarray(np.rint((bent + 1) * MAX_TURN_RAD / BIN_RAD), np.int64)
 
 
-def binned_rad(number: Any) -> NDArray[Any]:
-    """The turn in radians that bin `number` stands for."""
-    bent = np.asarray(number, np.float64) * BIN_RAD / MAX_TURN_RAD - 1
-    return np.asarray(np.sign(bent) * np.expm1(np.abs(bent) * math.log1p(MU)) / MU * MAX_TURN_RAD)
-
-
 def bicubic(images: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
     """Shrink images by what torch calls antialiased bicubic, without clipping.
 

@@ -11,6 +11,7 @@ import re
 import tokenize
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -56,10 +57,7 @@ SIZES = ("files", "folders", "code", "lines", "longest", "sections")
 def size(*folders: Path) -> Size:
     """Count the modules below some folders."""
     paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
-    texts = {path: path.read_text(encoding="utf-8") for path in paths}
-    trees = {path: ast.parse(text) for path, text in texts.items()}
-    docs = {path: list(_docstrings(tree)) for path, tree in trees.items()}
-    code = {path: _lines_of_code(texts[path], docs[path]) for path in paths}
+    texts, trees, docs, code = ({path: _parsed(path)[part] for path in paths} for part in range(4))
     counts = {path: text.count("\n") for path, text in texts.items()}
     classes: dict[str, int] = defaultdict(int)
     for path, tree in trees.items():
@@ -77,6 +75,15 @@ def size(*folders: Path) -> Size:
         tuple(sorted(name for name, count in classes.items() if count > 1)),
         sum(len(re.findall(r"\bRegistry\([^)]*\bgroup=", text)) for text in texts.values()),
     )
+
+
+@cache
+def _parsed(path: Path) -> tuple[str, ast.Module, list[ast.Expr], int]:
+    """Text of a module, its tree, its docstrings, and its lines of code."""
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    docs = _docstrings(tree)
+    return text, tree, docs, _lines_of_code(text, docs)
 
 
 def _docstrings(tree: ast.Module) -> list[ast.Expr]:

@@ -6,7 +6,7 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from adapters.diamond import Diamond, action_rows, bicubic, binned_rad, camera_bin, one_hot, to_frames, to_signed
+from adapters.diamond import Diamond, action_rows, bicubic, camera_bin, one_hot, to_frames, to_signed
 
 from support.upstream import CAMERA_ROWS, ROOT, answered, isolated, question, records_of, walk_rows
 from worldgauge.core.actions import LOOP_WALK, Actions
@@ -41,6 +41,12 @@ def rollout(seen: int, horizon: int, **settings: Any) -> tuple[np.ndarray, Netwo
     model = Diamond(backend=networks, **settings)
     request = question(walk_rows(seen - 1 + horizon), seen=seen, spec=model.spec, seed=9)
     return np.concatenate(list(checked_rollout(model, request))), networks, request
+
+
+def binned_rad(number: Any) -> Any:
+    """The turn in radians of a bin."""
+    bent = np.asarray(number, np.float64) / 5 - 1
+    return np.asarray(np.sign(bent) * (6 ** np.abs(bent) - 1) / 50)
 
 
 @pytest.mark.parametrize("row", CAMERA_ROWS)

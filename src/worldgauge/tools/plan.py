@@ -241,7 +241,7 @@ def measure_suite(
     baselines: float,
     settings: Mapping[str, Any],
 ) -> SuiteCost:
-    """Measure what a task of a suite costs.
+    """Measure what a task of a suite costs each model.
 
     Args:
         name: Name of the suite.
@@ -249,9 +249,6 @@ def measure_suite(
         reports: What is known of each model, by label.
         baselines: Number of baselines that run beside the models and have no stored results.
         settings: Settings of the suite.
-
-    Returns:
-        The cost of a task for each model.
     """
     suite = open_suite(name, settings)
     known = [task for task in list_tasks(suite, data) if task.skip is None]
@@ -384,23 +381,19 @@ def _cpu_s() -> float:
 
 
 def declared_suite(part: SetPart, reports: Mapping[str, ModelReport], *, baselines: float) -> SuiteCost:
-    """What a task of a benchmark set costs by the set's own facts, before its data are made.
+    """What a task costs each model by a benchmark set's own facts, before its data tell which tasks do not fit.
 
     Args:
         part: The part of the set.
         reports: What is known of each model, by label.
         baselines: Number of baselines that run beside the models and have no stored results.
-
-    Returns:
-        The cost of a task for each model, without what only the data can tell: which tasks do not fit.
     """
     width, height = part.options.get("size", (256, 144))
     frames = part.frames / max(part.tasks_count, 1)
     cost = TaskCost({f"{width}x{height}": frames}, {f"{width}x{height}": 1.0}, part.task_s)
     clusters = [str(number % max(part.clusters, 1)) for number in range(part.tasks_count)]
     tasks = [Task(part.suite, str(number), {}, "", cluster=cluster) for number, cluster in enumerate(clusters)]
-    costs = dict.fromkeys(reports, cost)
-    suite = open_suite(part.suite, {})
+    suite, costs = open_suite(part.suite, {}), dict.fromkeys(reports, cost)
     megabytes = FILM_MB if isinstance(suite, ActedSuite) else cost.moving_mb
     return SuiteCost(suite, None, tasks, costs, reports, baselines, megabytes, megabytes, spread=part.spread)
 

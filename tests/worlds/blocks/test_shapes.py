@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from worldgauge.worlds.blocks import table
-from worldgauge.worlds.blocks.colours import OPAQUE, PAINTS, PALETTE, Look, has_colour, look_of, mixed, shorter_names
+from worldgauge.worlds.blocks.colours import OPAQUE, PAINTS, PALETTE, Look, _made_of, look_of, mixed, shorter_names
 from worldgauge.worlds.blocks.fittings import SIDES, Shape, along, covered, flipped, squares_of, turned
 from worldgauge.worlds.blocks.mesh import shape_of
 
@@ -152,7 +152,7 @@ def test_turning_flipping_and_covering():
 
 
 def test_every_block_and_paint_has_a_colour():
-    without = [name for name in table.names() if not has_colour(name) and shape_of(name, {}).parts]
+    without = [name for name in table.names() if _made_of(name) is None and shape_of(name, {}).parts]
     assert without == []
     for name in table.names():
         look = look_of(name)
@@ -219,7 +219,7 @@ def test_names_that_lead_nowhere_and_mixing():
     one, other = look_of("no_such_block"), look_of("another_block_name")
     assert one != other
     assert one.side == (102, 105, 80), "the same on every machine"
-    assert not has_colour("no_such_block")
+    assert _made_of("no_such_block") is None
     assert look_of("") is not None
     assert look_of("_slab_slab_slab" * 50) is not None
     # Shorter names are the materials nearest first.

@@ -22,7 +22,7 @@ from worldgauge.engine.suite.scores import clusters_by_task, detectable_effect, 
 from worldgauge.metrics._registry import metric_bounds, metrics
 from worldgauge.report import curves
 from worldgauge.report.curves import ChartLine, ForestRow, ScatterPoint, SeriesStyle, look
-from worldgauge.report.study_page import Figure, StudyPage, svg_file, write_page
+from worldgauge.report.study_page import Figure, StudyPage, write_page
 from worldgauge.report.wording import number, times
 from worldgauge.result import run
 from worldgauge.suites.worldinworld.policies.contract import revisers
@@ -507,11 +507,6 @@ def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
     about = "An agent in homes, with a world model in the loop"
     page = StudyPage(study.name, about, study.question, finding.words, [figure], finding.tables, styles, command)
     return write_page(page, out)
-
-
-def render_drawing(finding: StudyResult) -> str:
-    """The drawing alone, as one self-contained SVG file."""
-    return svg_file(draw(finding, _styles(finding)))
 
 
 def _styles(finding: StudyResult) -> dict[str, SeriesStyle]:

@@ -9,7 +9,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.paired_tests import holm, paired_difference
 from worldgauge.engine.suite.contract import Score
 from worldgauge.suites.worldinworld.navigation.task import NavigationTask
-from worldgauge_lab.closedloop import STUDIES, ClosedLoopRequest, ClosedLoopStudy, conclude, render_drawing
+from worldgauge_lab.closedloop import STUDIES, ClosedLoopRequest, ClosedLoopStudy, _styles, conclude, draw
 
 N = 30
 
@@ -89,8 +89,8 @@ def test_success_over_noise_tells_where_half_of_the_gain_is_lost_and_what_a_mode
     assert half == "Navigation: half of the oracle's gain is left between the noise levels 0.05 and 0.1."
     assert worth == "warp does as well as the oracle between the noise levels 0 and 0.05."
     assert {point.arm.label: point.by_task["navigation"].mean for point in told.points}["oracle"] == pytest.approx(90.0)
-    drawn = render_drawing(told)
-    assert drawn.startswith("<svg xmlns")
+    drawn = draw(told, _styles(told))
+    assert drawn.startswith("<svg")
     assert drawn.count('class="band"') == 3, "of the sweep, of warp and of none"
     assert len(drawn) < 150_000
 

@@ -395,8 +395,7 @@ class Suite:
             task: The task.
 
         Returns:
-            Frames a second. None where a frame is a step that takes no time, or a suite that asks in its own way does
-            not say.
+            Frames per second. None where a frame is a step without duration, or the suite does not say.
 
         Raises:
             DataError: When the recording cannot be read.
@@ -410,8 +409,7 @@ class Suite:
             task: The task.
 
         Returns:
-            By default the rest of the recording that `episode` gives, at most the setting `horizon_s`. None if the
-            suite has no such recording.
+            The rest of the recording that `episode` gives, at most `horizon_s`. None if the suite has no recording.
 
         Raises:
             DataError: When the recording cannot be read.

@@ -48,11 +48,6 @@ def look_of(name: str) -> Look:
     return _made_of(name) or _plain(_hashed(name))
 
 
-def has_colour(name: str) -> bool:
-    """Whether `look_of` knows the material, so that its colour is not derived from the name alone."""
-    return _made_of(name) is not None
-
-
 def mixed(one: RGB, other: RGB, share: float) -> RGB:
     """Mix two colours. `one`, `other`: RGB. `share`: share of `other`, 0 to 1."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))

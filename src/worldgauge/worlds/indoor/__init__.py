@@ -153,20 +153,6 @@ class Home(Batched):
 
         return BoxBatch(self.scene, device)
 
-    def view_into(self, pose: FloatArray, camera: Camera | Panorama) -> View:
-        """Render a view without ceilings, for maps and pictures from above.
-
-        Args:
-            pose: Camera-to-world pose (4, 4).
-            camera: The camera.
-
-        Returns:
-            The view.
-        """
-        from worldgauge.worlds.indoor.camera import render
-
-        return render(self._open_scene, pose, camera)
-
     @cached_property
     def _digest(self) -> str:
         return self.plan.boxes.digest()
@@ -178,11 +164,3 @@ class Home(Batched):
         from worldgauge.worlds.indoor.plan import HEIGHT_M
 
         return BoxScene.of(self.plan.boxes, (0.0, HEIGHT_M), light_of(self.plan.occupied))
-
-    @cached_property
-    def _open_scene(self) -> BoxScene:
-        from worldgauge.worlds.indoor.camera import BoxScene, light_of
-        from worldgauge.worlds.indoor.plan import HEIGHT_M
-
-        lower = self.plan.boxes.kept(self.plan.boxes.bounds[:, 2] < HEIGHT_M - 0.2)
-        return BoxScene.of(lower, None, light_of(self.plan.occupied))

@@ -20,7 +20,7 @@ from worldgauge.engine.suite.contract import Failure, Score
 from worldgauge.models.videos import NO_VIDEO
 from worldgauge.perception.colmap import read_images_txt
 from worldgauge.suites.mind.actions import walk_look
-from worldgauge.suites.mind.format.files import arm_angles, our_point, our_pose, read_sidecar, ue_point, ue_pose
+from worldgauge.suites.mind.format.files import arm_angles, our_point, our_pose, read_sidecar, ue_point
 from worldgauge.suites.mind.format.read import discover, fingerprint_of, keys_of, load, mirror_actions
 from worldgauge.suites.mind.format.results import results_of, write_results
 from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_mirror_actions, write_mirror_start
@@ -213,6 +213,18 @@ def test_a_side_car_says_what_was_given(tmp_path):
 
 OURS_OF_OPENCV = np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0]])
 """The vectors' world is x right, y down, z ahead."""
+
+
+def ue_pose(poses):
+    """The engine's positions in centimetres and angles in degrees of poses; straight up or down, roll is 0."""
+    pose = np.asarray(poses, np.float64)
+    right, down, ahead = (pose[..., :3, i] * [1, -1, 1] for i in range(3))
+    level = np.hypot(ahead[..., 0], ahead[..., 1])
+    pitch = np.arctan2(ahead[..., 2], level)
+    steep = level < 1e-9
+    yaw = np.where(steep, np.arctan2(-right[..., 0], right[..., 1]), np.arctan2(ahead[..., 1], ahead[..., 0]))
+    roll = np.where(steep, 0.0, np.arctan2(-right[..., 2], -down[..., 2]))
+    return ue_point(pose[..., :3, 3]), np.degrees(np.stack([roll, pitch, yaw], -1))
 
 
 @pytest.mark.parametrize("case", cases("mind_ue_pose", "cases"))

@@ -67,27 +67,6 @@ def our_pose(position_cm: ArrayLike, rpy_deg: ArrayLike) -> FloatArray:
     return pose
 
 
-def ue_pose(poses: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Convert our camera-to-world poses to the engine's positions and angles.
-
-    Args:
-        poses: (..., 4, 4), metres.
-
-    Returns:
-        Positions (..., 3) in centimetres, and angles (..., 3) in degrees. Straight up or down, where yaw and roll are
-        one, roll is 0.
-    """
-    pose = np.asarray(poses, np.float64)
-    right, down, ahead = (_MIRROR @ pose[..., :3, i, None] for i in range(3))
-    right, down, ahead = right[..., 0], down[..., 0], ahead[..., 0]
-    level = np.hypot(ahead[..., 0], ahead[..., 1])
-    pitch = np.arctan2(ahead[..., 2], level)
-    steep = level < 1e-9
-    yaw = np.where(steep, np.arctan2(-right[..., 0], right[..., 1]), np.arctan2(ahead[..., 1], ahead[..., 0]))
-    roll = np.where(steep, 0.0, np.arctan2(-right[..., 2], -down[..., 2]))
-    return ue_point(pose[..., :3, 3]), np.degrees(np.stack([roll, pitch, yaw], -1))
-
-
 def arm_angles(actor_cm: ArrayLike, camera_cm: ArrayLike, rpy_deg: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Angles (n, 3) of third-person cameras, from the positions where these show the arm; and whether they do, (n,).
 
