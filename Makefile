@@ -51,11 +51,12 @@ test-plain: $(VENV)/plain/.made $(VENV)/jupyter/.made
 	  $(BIN)/pytest -n $(WORKERS) tests/test_distributions.py tests/test_plain_install.py tests/test_notebook.py
 	$(ONE_THREAD) $(VENV)/jupyter/bin/python -m pytest -k trackio tests/engine/test_probe_result.py
 
-# Networks and adapters with random weights of the published form, a probed training, scores in batches, and Warp's kernels on the processor, in an environment
-# that has torch.
+# Networks and adapters with random weights of the published form, a probed training, scores in batches, and Warp's kernels
+# on the processor, in an environment that has torch: the files that name torch, and a few that need what comes with it.
 test-torch: $(VENV)/torch/.made
 	$(ONE_THREAD) $(VENV)/torch/bin/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" \
-	  tests/fuzz/test_checkpoints.py packages/train/tests tests/engine/test_probe.py tests/engine/test_probe_data.py tests/engine/test_probe_result.py tests/engine/test_probe_training_loop.py tests/perception/networks tests/perception/test_score_device.py tests/weights tests/adapters tests/worlds/gpu tests/engine/test_drawing.py
+	  tests/fuzz/test_checkpoints.py tests/engine/test_drawing.py tests/perception/networks tests/perception/test_score_device.py \
+	  $$(grep -rl torch --include='test_*.py' packages/train/tests tests/engine tests/weights tests/adapters tests/worlds/gpu)
 
 # Data sets pushed to servers that speak S3 and like the Hub, and pushes that are killed, in an environment of its own: it wants older packages than the lock has.
 test-remote: $(VENV)/remote/.made

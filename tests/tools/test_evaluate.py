@@ -92,7 +92,7 @@ def test_one_call_writes_page_tables_citations_and_results(tmp_path: Path, model
         assert {"ours", "freeze"} <= {line["model"] for line in csv.DictReader(file)}
 
 
-def test_the_same_call_continues_and_asks_nothing_again(tmp_path: Path, model: str, data: Path) -> None:
+def test_the_same_call_continues_and_another_is_refused(tmp_path: Path, model: str, data: Path) -> None:
     first = wg.evaluate(model, data=data, out=tmp_path / "out")
     records = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("record.json")}
     page = first.page.read_text()
@@ -100,10 +100,10 @@ def test_the_same_call_continues_and_asks_nothing_again(tmp_path: Path, model: s
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("record.json")} == records
     assert again.plan.to_dict()["suites"] == first.plan.to_dict()["suites"]
     assert len(page.splitlines()) == len(again.page.read_text().splitlines())
-
-
-def test_a_changed_model_is_refused_in_the_same_folder(tmp_path: Path, model: str, data: Path) -> None:
-    wg.evaluate(model, data=data, out=tmp_path / "out")
+    with pytest.raises(RunError, match=r"holds another evaluation \(other seed\)"):
+        wg.evaluate(model, data=data, out=tmp_path / "out", seed=1)
+    with pytest.raises(RunError, match=r"holds another evaluation \(other models\)"):
+        wg.evaluate(f"{model}?name=other", data=data, out=tmp_path / "out")
     (tmp_path / "wm.py").write_text(MODEL.replace("self.by * frame", "2 * self.by * frame"))
     with pytest.raises(RunError, match="the weights or the code of mine changed"):
         wg.evaluate(model, data=data, out=tmp_path / "out")
@@ -123,14 +123,6 @@ def test_a_model_that_changes_between_two_suites_is_refused(
     monkeypatch.setattr(module, "_run_suite", change_then_run)
     with pytest.raises(RunError, match="'mine' changed since its check"):
         wg.evaluate(model, data=data, out=tmp_path / "out")
-
-
-def test_another_evaluation_in_the_same_folder_is_refused(tmp_path: Path, model: str, data: Path) -> None:
-    wg.evaluate(model, data=data, out=tmp_path / "out")
-    with pytest.raises(RunError, match=r"holds another evaluation \(other seed\)"):
-        wg.evaluate(model, data=data, out=tmp_path / "out", seed=1)
-    with pytest.raises(RunError, match=r"holds another evaluation \(other models\)"):
-        wg.evaluate(f"{model}?name=other", data=data, out=tmp_path / "out")
 
 
 def test_two_evaluations_at_once_in_one_folder_are_refused(tmp_path: Path, model: str, data: Path) -> None:

@@ -193,12 +193,14 @@ def test_lengths_are_those_that_a_model_is_given(clips: Path, settings: dict[str
     """Paths out and back have one recorded frame."""
     suite = open_suite("mind", settings)
     tasks = list_tasks(suite, clips)
+    one_of_each = {task.group["test"]: task for task in tasks if task.skip is None}
+    assert one_of_each.keys() == {"mem", "mirror"}
     meter = Meter(ModelSpec("m").told)
-    run_pilot("mind", meter, clips, settings, len(tasks))
+    run_pilot("mind", meter, clips, settings, 2, [task.id for task in one_of_each.values()])
     seconds = lengths_s(suite, tasks)
-    asked = sum(round(seconds[task.id] * max(suite.rates(task))) for task in tasks if task.skip is None)
-    assert asked == sum(meter.frames.values())
-    assert {task.group["test"] for task in tasks} == {"mem", "mirror"}
+    assert sum(meter.frames.values()) == sum(
+        round(seconds[task.id] * max(suite.rates(task))) for task in one_of_each.values()
+    )
 
 
 def test_a_difference_is_in_the_unit_of_the_headline_if_the_set_says_how_much_clusters_differ() -> None:
