@@ -9,7 +9,7 @@ import pytest
 
 from support.fuzzing import fuzz, fuzz_started
 
-SECONDS = 20
+SECONDS = 10
 
 
 def test_damaged_files_of_every_format_are_read_or_refused_in_one_line() -> None:

@@ -137,6 +137,7 @@ def test_a_server_killed_in_the_middle_costs_one_loop_until_the_next_call(offlin
         os.kill(killed[0], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.minecraft
 def test_a_published_place_of_somebodys_server(others, tmp_path, near):
     game = {**GAME, "mode": "java", "server": others, "places": "plains_village_1"}

@@ -325,6 +325,7 @@ def test_real_network_with_random_weights_joins_as_a_user_would_have_it(tmp_path
 # Recordings ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_recordings(tmp_path):
     with pytest.raises(DataError, match="no valid recording"):
         read_samples(tmp_path, 4)

@@ -16,6 +16,7 @@ from worldgauge_train.training.walks import WalkRing  # noqa: E402
 
 
 @pytest.mark.timeout(1800)  # two minutes of a core, which others may want
+@pytest.mark.slow
 def test_a_small_network_obeys_and_sees_more_than_a_frozen_picture(tmp_path: Path) -> None:
     recipe = changed(named_recipe("mind-tiny"), {"steps": 300})
     ring = WalkRing("walks?frames=96", recipe.seed, recipe.size, recipe.told, 0)
