@@ -43,8 +43,7 @@ class HorizonSettings:
 
     horizon_s: float | None = option(
         None,
-        "Seconds to imagine, all of them: recordings that end sooner are skipped with the reason. By default all that "
-        "was recorded. Runs of different horizons are never compared.",
+        "Seconds to generate. Shorter recordings are skipped. Default: the whole recording.",
         above=0,
         high=3600,
     )

@@ -37,11 +37,7 @@ _EPS = 1e-6
 class BridgeSettings:
     """Settings of suites whose recordings have a rate."""
 
-    drawn: Drawn = option(
-        "nearest",
-        "How the frames of a model of another rate are drawn at the times of the recording: the nearest one, or a "
-        "blend of the two around that time.",
-    )
+    drawn: Drawn = option("nearest", "Frame-rate conversion: nearest frame, or a blend of two.")
 
 
 @dataclass(frozen=True)

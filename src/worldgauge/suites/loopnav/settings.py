@@ -27,44 +27,30 @@ RELEASED: dict[str, Any] = {"empty": "zero", "matching": "padded_cost", "alignme
 class LoopNavSettings(HorizonSettings, BridgeSettings):
     """Settings of the suite, as `--set` takes them."""
 
-    context: int | None = option(
-        None,
-        "Maximum number of frames shown before the way back. By default all, of which a model keeps what it can hold. "
-        "The paper's baselines saw 32.",
-        low=1,
-    )
+    context: int | None = option(None, "Maximum number of context frames. Default: all. The paper uses 32.", low=1)
     selection: Literal["all", "paper"] | None = option(
-        None,
-        "Which loops are used: all, or the paper's (the first three of each village with index 20). By default all of "
-        "your own data, and the paper's of the published set.",
+        None, "Episodes: all, or those of the paper. Default: paper for the published data."
     )
     segment: Literal["released", "exact", "first"] = option(
-        "released",
-        "Where the way back begins: by the released rule, or exactly where the goal changes for the last time; of "
-        "walks of several laps, at the end of the first way out (first).",
+        "released", "Start of the way back: by the released rule, goal, or first way out."
     )
     stride: int = option(5, "Score every Nth frame with SGCS.", low=1)
-    tau: float = option(0.1, "Distance limit of SGCS, as a fraction of the diagonal.", above=0, high=1)
+    tau: float = option(0.1, "Distance limit of SGCS, as a fraction of the image diagonal.", above=0, high=1)
     segmenter: str | None = option(
-        None,
-        'Segmenter of truth and rollout: a registered name. "exact" uses exact masks for the truth (embedded worlds '
-        'only). By default "balanced" for worlds that it knows, and no scene scores for others. "colour" does not '
-        "correct colours: a tint looks like another scene.",
+        None, 'Segmenter. Default: "balanced" in embedded worlds, none elsewhere. "colour" does not correct a tint.'
     )
     empty: Literal["null", "zero"] = option(
-        "null", "A frame without any category is left out (null), or counts as 0 as in the release (zero)."
+        "null", "Frames without a category: left out (null), or 0 as released (zero)."
     )
     matching: Literal["maximum", "padded_cost"] = option(
-        "maximum", "How instances are matched: as many pairs as possible, or by the release's padded assignment."
+        "maximum", "Matching of instances: as many pairs as possible, or padded as released."
     )
     alignment: Literal["end", "start"] = option(
-        "end",
-        "Which frames of the truth pixel metrics use: the way back (end), or the look-around (start), as the release's "
-        "table script does by mistake.",
+        "end", "Ground-truth frames of pixel metrics: way back (end), or look-around (start, as released)."
     )
-    parity: Literal["released"] | None = option(None, "Sets empty, matching and alignment as in the released scripts.")
-    lpips: str | None = option(None, "Network of LPIPS. By default LPIPS is not computed.")
-    fvd: str | None = option(None, "Network of FVD. By default FVD is not computed.")
+    parity: Literal["released"] | None = option(None, "Sets empty, matching and alignment as released.")
+    lpips: str | None = option(None, "Network of LPIPS. Default: not computed.")
+    fvd: str | None = option(None, "Network of FVD. Default: not computed.")
     networks_digest: str | None = None
     """Of the weights that lpips, fvd and segmenter name, computed each time: other weights are another setting."""
 

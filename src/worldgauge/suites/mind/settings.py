@@ -50,84 +50,53 @@ class MindSettings(HorizonSettings, BridgeSettings):
     perspectives: str = option(
         ",".join(PERSPECTIVES), "Perspectives to use, separated by commas.", rule=_parts_rule(PERSPECTIVES)
     )
-    horizon: int | None = option(
-        None,
-        "Maximum number of frames to imagine. By default all that were recorded. Runs with different horizons are "
-        "never compared.",
-        low=2,
-    )
-    context: int | None = option(
-        None, "Maximum number of frames shown; 1 is the test without memory. By default all.", low=1
-    )
+    horizon: int | None = option(None, "Maximum number of frames to generate. Default: all that were recorded.", low=2)
+    context: int | None = option(None, "Maximum number of context frames. Default: all. 1 tests without memory.", low=1)
     poses: str = option(
         "klt-vo",
-        "Decoder that finds the camera path of a generated video: a registered name, with settings if any, or the "
-        'address of a served one. "exact" is for built-in baselines only.',
+        'Decoder of camera paths: name or address. "exact" is for built-in baselines only.',
         rule="a name, a file or an address",
     )
-    action_frames: int = option(
-        97,
-        "Number of frames for action accuracy. The released scorer uses 97; with horizon_s it is all of them, unless "
-        "given.",
-        low=3,
-    )
+    action_frames: int = option(97, "Number of frames for action accuracy. Released: 97. With horizon_s: all.", low=3)
     truth_poses: Literal["engine", "images_txt", "decoded", "released"] = option(
-        "engine",
-        'Source of the true camera path: the engine, images.txt, the decoded real video, or "released" (images.txt '
-        "where it has enough poses, else decoded).",
+        "engine", "Source of the true camera path. released: images.txt if complete, else decoded."
     )
-    lpips: str | None = option(None, "Network of LPIPS. By default the metric is not computed.")
-    dino: str | None = option(None, "Network of the DINO features. By default the metric is not computed.")
-    aesthetic: str | None = option(None, "Network of aesthetic quality. By default the metric is not computed.")
-    imaging: str | None = option(None, "Network of imaging quality. By default the metric is not computed.")
-    window: Literal["all", "released"] = option(
-        "all", "Frames that are scored: all, or as released, 100 floor((n - 1) / 100)."
-    )
+    lpips: str | None = option(None, "Network of LPIPS. Default: not computed.")
+    dino: str | None = option(None, "Network of the DINO features. Default: not computed.")
+    aesthetic: str | None = option(None, "Network of aesthetic quality. Default: not computed.")
+    imaging: str | None = option(None, "Network of imaging quality. Default: not computed.")
+    window: Literal["all", "released"] = option("all", "Scored frames: all, or 100 floor((n - 1) / 100) as released.")
     pairing: Literal["aligned", "released"] = option(
-        "aligned",
-        "Pairs of frames, on the way out and on the way back, in the headline: aligned, or one action apart as "
-        "released. Both are always computed.",
+        "aligned", "Frame pairs of the headline: aligned, or one action apart as released."
     )
-    dino_input: Literal["once", "twice"] = option(
-        "once", "How often frames are scaled for DINO. The release does it twice."
-    )
+    dino_input: Literal["once", "twice"] = option("once", "How often frames are scaled for DINO. Released: twice.")
     action_rows: Literal["after", "before"] = option(
-        "after",
-        "Which row of keys belongs to a step: the one after its first frame, which causes it, or the one "
-        "before (released).",
+        "after", "Keys of a step: the row that causes it, or the one before (released)."
     )
     action_groups: Literal["keys", "released"] = option(
-        "keys", "How steps are grouped: by keys, or as released, where looking is never a rotation."
+        "keys", "Groups of steps: by keys, or as released (looking is no rotation)."
     )
     images_reader: Literal["all_lines", "released"] = option(
-        "all_lines", "How images.txt is read: all lines, or as released, without the line after each pose."
+        "all_lines", "Reading of images.txt: all lines, or without those after a pose (released)."
     )
-    nan_poses: Literal["drop", "raise"] = option(
-        "drop", "Frames whose decoded pose is not a number: drop them, or fail (released)."
-    )
-    lone_frame: Literal["kept", "error"] = option(
-        "kept", "A last batch of only one frame: keep it, or fail (released)."
-    )
+    nan_poses: Literal["drop", "raise"] = option("drop", "Frames whose pose is NaN: drop them, or fail (released).")
+    lone_frame: Literal["kept", "error"] = option("kept", "A last batch of one frame: keep it, or fail (released).")
     frame_count: Literal["decoding", "header"] = option(
-        "decoding", "How frames of a video are counted: by decoding, or from its header (released)."
+        "decoding", "Frame count of a video: decoded, or from its header (released)."
     )
     clip_end: Literal["rows", "total_time"] = option(
-        "rows", "Where a clip ends: with its last row, or at total_time of its file (released)."
+        "rows", "End of an episode: its last row, or total_time of its file (released)."
     )
     mirror_set: Literal["data", "submission"] = option(
-        "data",
-        "Paths out and back of finished videos: those from the start images of the data, or every folder of the "
-        "submission whatever its name (released). Data without start images have only the latter.",
+        "data", "Mirror paths of finished videos: from the start images, or every folder (released)."
     )
     mirror_folders: str | None = option(
-        None,
-        "Folders of finished videos whose paths out and back are scored in place of those from the start images, such "
-        'as "1st_data/scene_a", separated by commas. Scoring videos sets it by mirror_set.',
+        None, 'Folders of mirror paths, such as "1st_data/scene_a", separated by commas.'
     )
     # Digests of what the settings name: another version or an edited file counts as another setting.
     poses_digest: str | None = None
     networks_digest: str | None = None
-    parity: Literal["released"] | None = option(None, "Sets all switches as in the released scorer.")
+    parity: Literal["released"] | None = option(None, "Sets all switches as released.")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> MindSettings:

@@ -33,7 +33,7 @@ def curate(
         str | None,
         typer.Option(help="MODEL@URL of a language model that writes instructions. Default: templates."),
     ] = None,
-    recording: Annotated[Path | None, typer.Option(help="Folder in which replies of the model are recorded.")] = None,
+    recording: Annotated[Path | None, typer.Option(help="Folder for recorded replies of the model.")] = None,
     prices: Annotated[str | None, typer.Option(help="Prices of a million input and output tokens: IN,OUT.")] = None,
     budget: Annotated[float | None, typer.Option(help="Maximum cost of the language model, by --prices.")] = None,
     key_env: Annotated[str | None, typer.Option(help="Environment variable with the key of the endpoint.")] = None,

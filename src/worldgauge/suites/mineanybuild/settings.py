@@ -36,42 +36,35 @@ RELEASED = {
 class BuildSettings:
     """All settings of the suite. The two digests are computed from the others."""
 
-    task: Kind | None = option(None, "Run only this kind of task. By default all.")
+    task: Kind | None = option(None, "Run only this kind of task. Default: all.")
     most: str = option("x".join(map(str, LIMITS)), "Maximum height x depth x width of an answer, in blocks.")
-    critic: str = option(
-        "rules",
-        'What grades builds and marks answers in words: "rules" is free, "chat" asks the language model of `chat`.',
-    )
+    critic: str = option("rules", 'Critic of builds and answers: "rules" is free, "chat" queries a language model.')
     chat: str | None = option(None, "Language model of the critic: MODEL@URL.")
-    chat_recording: str | None = option(None, "Folder in which replies of the model are recorded.")
+    chat_recording: str | None = option(None, "Folder for recorded replies of the model.")
     chat_replay: Literal["use", "only", "off"] = option(
-        "use", "Whether recorded replies are used: where there are any, exclusively, or not at all."
+        "use", "Use of recorded replies: if there are any, only them, or never."
     )
     chat_budget: float | None = option(
         None, "Maximum cost of the language model, by chat_prices.", above=0, rule="more than 0"
     )
     chat_prices: str | None = option(None, "Prices of a million input and output tokens: IN,OUT.")
     chat_key_env: str | None = option(None, "Environment variable with the key of the endpoint.")
-    prompts: str | None = option(None, "Folder of prompts for critics that replace ours with the same file names.")
+    prompts: str | None = option(None, "Folder of critics' prompts that replace ours, by file name.")
     prompts_digest: str = ""
     critic_digest: str = ""
-    critic_tokens: int = option(1024, "Maximum number of tokens in a reply of the critic's model.", low=1)
-    gradings: int = option(1, "How often each build is graded. The median counts.", low=1)
+    critic_tokens: int = option(1024, "Maximum number of tokens per reply of the critic.", low=1)
+    gradings: int = option(1, "Gradings per build. The median counts.", low=1)
     parser: Literal["ours", "first", "released"] = option(
-        "ours", "Which matrix of an answer counts: the last; the first; as in the released code."
+        "ours", "Matrix of an answer that counts: last, first, or as released."
     )
     weights: Literal["paper", "released"] = option("paper", "Weights of the dimensions of a grade.")
-    choices: Literal["read", "exact"] = option(
-        "read", 'How the chosen option is found in an answer. "exact": the answer must be that word.'
-    )
-    failed_plans: FailedPlans = option(
-        "zero", "Whether plans that cannot be built count as 0, as in the paper, or are left out, as in its code."
-    )
+    choices: Literal["read", "exact"] = option("read", 'How the choice is found in an answer. "exact": that word only.')
+    failed_plans: FailedPlans = option("zero", "Plans that cannot be built: 0 (paper), or left out (released).")
     labels: Literal["right", "released"] = option(
-        "right", 'Labels of judged statements. The released ones misspell "True", so that no answer matches it.'
+        "right", 'Labels of judged statements. Released: "True" is misspelt and never matches.'
     )
     parity: Literal["released"] | None = option(
-        None, "Sets parser, weights, choices, failed_plans and labels as in the released code."
+        None, "Sets parser, weights, choices, failed_plans and labels as released."
     )
 
     @classmethod

@@ -75,52 +75,41 @@ class TargetSettings(BridgeSettings):
 
     profile: str = option(
         "aligned",
-        "Constants of the headline; released compares with the published tables, and is meant by parity=released. "
-        "Scores are computed for all profiles.",
+        "Constants of the headline: paper or released code. All are computed.",
         rule="one of " + ", ".join(PROFILES),
     )
     decoder: str = option(
-        "sfm-global",
-        'Decoder that finds the camera path of a video: a registered name, with settings as in "sfm-global?frames=33", '
-        "or the address of a served one.",
-        rule="a name or an address",
+        "sfm-global", 'Decoder of camera paths: name, "sfm-global?frames=33", or address.', rule="a name or an address"
     )
     cross_check: Literal["auto", "always", "never"] = option(
-        "auto", "Whether a second decoder must confirm the first. auto: each path with a scale."
+        "auto", "Whether a second decoder must confirm a path. auto: paths with a scale."
     )
     horizon_s: float = option(
         HORIZONS_S[0],
-        "Seconds from the current frame to the end.",
+        "Seconds to generate.",
         low=min(HORIZONS_S),
         high=max(HORIZONS_S),
         rule=f"one of {_HORIZONS}",
     )
     fps: float | None = option(
         None,
-        "Frames a second to imagine. By default the rate of the model, or else of the recording.",
+        "Frames per second to generate. Default: rate of the model, else of the recording.",
         low=1,
         high=240,
     )
-    context: int = option(1, "Number of frames shown, including the current one. The paper showed 1.", low=1)
+    context: int = option(1, "Number of context frames. The paper uses 1.", low=1)
     planner: str | None = option(
         None,
-        "Planner of the path that drives a model by camera or actions. By default walker where the world is known, and "
-        "straight elsewhere.",
+        "Planner of the path for a model. Default: walker in known worlds, else straight.",
         rule="one of " + ", ".join(PLANNERS),
     )
-    prompt: str = option(
-        DEFAULT, "Prompt template for models driven by text: a name or a text file.", rule="a name or a file"
-    )
-    labels: str | None = option(None, "CSV file of explicit and implicit targets. By default that of the data.")
+    prompt: str = option(DEFAULT, "Prompt template for text models: name or text file.", rule="a name or a file")
+    labels: str | None = option(None, "CSV file of explicit and implicit targets. Default: that of the data.")
     mode: Literal["gt", "pred", "max", "min"] = option("gt", "Which lengths of the paths are compared.")
-    extras: bool = option(False, "Whether metrics that are not in the paper are also computed.")
-    parity: Literal["released"] | None = option(
-        None, "released switches off our corrections of decoding, horizons and edge cases."
-    )
+    extras: bool = option(False, "Whether to compute metrics that are not in the paper.")
+    parity: Literal["released"] | None = option(None, "released: no corrections of decoding, horizons and edge cases.")
     protocol: Literal["once", "replan"] = option(
-        "once",
-        "once: one video for each scenario. replan: drive the beginning of each plan in an embedded world, and ask "
-        "again from there.",
+        "once", "once: one video per scene. replan: drive in an embedded world, then plan again."
     )
     asks: int = option(8, "Maximum number of plans with protocol=replan.", low=1)
     # Digests of what the settings name: an edited file, or a decoder that may give other paths, counts as another one.

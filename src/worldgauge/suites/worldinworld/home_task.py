@@ -53,14 +53,12 @@ class HomeSettings:
     RELEASED: ClassVar[Mapping[str, str]] = {"panorama_rule": "released"}
 
     leading_turns: Literal["exact", "model"] = option(
-        "exact", "Turns at the beginning of a plan: exact turns the real panorama, model leaves them to the model."
+        "exact", "First turns of a plan: by the real panorama (exact), or the model."
     )
-    panorama_px: int = option(1024, "Width of panoramas in pixels. Their height is 9/16 of it.", low=64, high=4096)
+    panorama_px: int = option(1024, "Width of panoramas in pixels. Height: 9/16 of it.", low=64, high=4096)
     panorama_rule: Literal["clean", "released"] = option("clean", "How views are cut out of panoramas.")
     sliding: Literal["on", "off"] | None = option(
-        None,
-        "In scans, whether a walker slides along a wall or stops. By default it slides in published episodes, as in "
-        "their simulator, and stops in others. Homes have no sliding.",
+        None, "Scans: slide along walls or stop. Default: slide in published episodes only."
     )
 
 
@@ -77,10 +75,10 @@ class StepSettings(HomeSettings):
     RELEASED: ClassVar[Mapping[str, str]] = {**HomeSettings.RELEASED, "budget": "inclusive", "heuristic_seeds": "zero"}
 
     budget: Literal["paper", "inclusive"] = option(
-        "paper", "How decisions and steps are counted against K: as in the paper, or as released."
+        "paper", "Counting of decisions and steps against K: paper, or released."
     )
     heuristic_seeds: Literal["decision", "zero"] = option(
-        "decision", "Seed of the proposer heuristic: new at every decision, or 0 as released."
+        "decision", "Seed of the proposer heuristic: new per decision, or 0 as released."
     )
 
 

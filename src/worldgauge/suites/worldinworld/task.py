@@ -352,56 +352,41 @@ class LoopSettings:
     RELEASED: ClassVar[Mapping[str, str]] = {"kind": "rewrite", "protocol": "published"}
 
     protocol: Literal["default", "published"] = option(
-        "default", "published stands for the paper's K, M, L, proposer and reviser of every task; options still win."
+        "default", "published: the paper's K, M, L, proposer and reviser. Other settings win."
     )
-    task: str | None = option(None, "Run only this task. By default all.", choices=lambda: task_names())
-    proposer: str | None = option(None, "Policy that proposes plans: a registered name. By default the task's own.")
-    reviser: str | None = option(None, "Policy that chooses among them: a registered name. By default the task's own.")
-    policy: str | None = option(None, "Command or address of the policy that the proposer process asks.")
+    task: str | None = option(None, "Run only this task. Default: all.", choices=lambda: task_names())
+    proposer: str | None = option(None, "Policy that proposes plans. Default: that of the task.")
+    reviser: str | None = option(None, "Policy that chooses among plans. Default: that of the task.")
+    policy: str | None = option(None, "Command or address of the policy for the proposer process.")
     who: str | None = option(
         None, f"Name of the person that the proposer {PERSON} asks. By default {PERSON}.", rule=_PERSON_NAME_RULE
     )
-    page: str | None = option(
-        None,
-        "Address of the page on which a person acts. By default on this machine, on any port that is free.",
-        rule=ADDRESS,
-    )
+    page: str | None = option(None, "Address of the page for a person. Default: any free local port.", rule=ADDRESS)
     chat: str | None = option(None, "Language model for policies and judges: MODEL@URL.")
-    chat_recording: str | None = option(None, "Folder in which replies of the language model are recorded.")
+    chat_recording: str | None = option(None, "Folder for recorded replies of the language model.")
     chat_replay: Literal["use", "only", "off"] = option(
-        "use", "Whether recorded replies are used: where there are any, exclusively, or not at all."
+        "use", "Use of recorded replies: if there are any, only them, or never."
     )
     chat_budget: float | None = option(None, "Maximum cost of the language model, by chat_prices.", above=0)
     chat_prices: str | None = option(None, "Prices of a million input and output tokens.", rule=_PRICES)
     chat_key_env: str | None = option(None, "Environment variable with the key of the endpoint.")
-    prompts: str | None = option(None, "Folder of prompts that replace ours with the same file names.")
+    prompts: str | None = option(None, "Folder of prompts that replace ours, by file name.")
     prompts_digest: str = ""
-    decisions: int | None = option(None, "K, decisions in an episode. By default the protocol's, by task.", low=1)
-    candidates: int | None = option(
-        None, "M, plans proposed at each decision. By default the protocol's, by task.", low=1
-    )
-    length: int | None = option(
-        None, "L, maximum number of actions in a plan. By default the protocol's, by task.", low=1
-    )
-    tts_ratio: float = option(1.0, "Fraction of decisions at which the world model is asked.", low=0, high=1)
-    view_px: int | None = option(None, "Height of the views in pixels. By default the task's own.", low=32, high=1024)
+    decisions: int | None = option(None, "K, decisions per episode. Default: by protocol and task.", low=1)
+    candidates: int | None = option(None, "M, plans per decision. Default: by protocol and task.", low=1)
+    length: int | None = option(None, "L, maximum number of actions per plan. Default: by protocol and task.", low=1)
+    tts_ratio: float = option(1.0, "Fraction of decisions that query the world model.", low=0, high=1)
+    view_px: int | None = option(None, "Height of the views in pixels. Default: that of the task.", low=32, high=1024)
     lpips: str | None = option(
-        None, "Network of LPIPS, for controllability and the reviser lpips. By default the metric is not computed."
+        None, "Network of LPIPS, for controllability and the reviser lpips. Default: not computed."
     )
-    aesthetic: str | None = option(
-        None, "Network of the aesthetic score of imagined frames. By default it is not computed."
-    )
-    imaging: str | None = option(
-        None, "Network of the imaging quality of imagined frames. By default it is not computed."
-    )
+    aesthetic: str | None = option(None, "Network of the aesthetic score of generated frames. Default: not computed.")
+    imaging: str | None = option(None, "Network of the imaging quality of generated frames. Default: not computed.")
     networks_digest: str | None = None
     kind: Literal["select", "rewrite"] = option(
-        "select",
-        "Whether a language model that revises selects among candidates or may write, as released, a plan of its own.",
+        "select", "Language model as reviser: it selects, or may write a plan (released)."
     )
-    parity: Literal["released"] | None = option(
-        None, "released stands for the known behaviour of the release in every setting that offers it."
-    )
+    parity: Literal["released"] | None = option(None, "released: the known behaviour of the release in all settings.")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> LoopSettings:

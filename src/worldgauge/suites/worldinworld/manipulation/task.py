@@ -53,21 +53,15 @@ class ManipulationSettings:
 
     RELEASED: ClassVar[Mapping[str, str]] = {}
 
-    expert_noise_m: float | None = option(
-        None, "Error of the proposer scripted, in metres. By default its own.", low=0, high=1
-    )
-    expert_wrong: float | None = option(
-        None, "How often the proposer scripted picks a wrong thing, from 0 to 1. By default its own.", low=0, high=1
-    )
-    demonstrations: str | None = option(None, "Folder of demonstrations that the proposer cloned learns from.")
+    expert_noise_m: float | None = option(None, "Error of the proposer scripted, in metres.", low=0, high=1)
+    expert_wrong: float | None = option(None, "Share of wrong picks of the proposer scripted, 0 to 1.", low=0, high=1)
+    demonstrations: str | None = option(None, "Folder of demonstrations for the proposer cloned.")
     demonstrations_digest: str = ""
     cloned_moves: Literal["together", "apart"] | None = option(
-        None, "How the parts of a remembered plan move with its things. By default the proposer's own."
+        None, "How parts of a remembered plan move with its objects."
     )
     revision: Literal["frames", "described"] | None = option(
-        None,
-        "What a language model that revises is shown: the frames in which poses are reached, or its own description "
-        "of the last ones. By default this depends on the length of plans.",
+        None, "Input of a language model as reviser: frames, or its description of them."
     )
 
 

@@ -41,7 +41,7 @@ class NavigationSettings(StepSettings):
     """Settings of navigation."""
 
     track: Literal["oracle_stop", "declared_stop"] = option(
-        "oracle_stop", "What ends navigation: an oracle at the goal, or the agent's own claim."
+        "oracle_stop", "End of navigation: an oracle at the goal, or the agent's claim."
     )
     goal_check: Literal["decision", "every_step"] = option(
         "decision", "When the oracle checks whether the goal is reached."

@@ -53,15 +53,15 @@ class QuestionSettings(HomeSettings):
         "judge_failure": "released",
     }
 
-    judge: str = option("rules", "What marks answers to questions: a registered name.")
+    judge: str = option("rules", "Judge of answers to questions: a registered name.")
     judge_failure: Literal["lowest", "released"] = option(
-        "lowest", "What an answer counts that the judge gives no mark: the lowest mark, or as released -25 points."
+        "lowest", "Answers without a mark: the lowest mark, or -25 points as released."
     )
     landmarks: Literal["exact", "detected"] = option(
-        "exact", "Landmarks for questions: the exact things in sight, or those that networks detect."
+        "exact", "Landmarks of questions: exact visible objects, or those that networks detect."
     )
     open_heading: Literal["pinhole", "linear"] = option(
-        "pinhole", "How a column of a view becomes a heading: by the pinhole, or linearly as released."
+        "pinhole", "Heading of an image column: pinhole, or linear as released."
     )
 
 

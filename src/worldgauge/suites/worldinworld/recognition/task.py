@@ -41,7 +41,7 @@ class RecognitionSettings(StepSettings):
     """Settings of recognition."""
 
     tracker: Literal["geometry", "sam2"] = option(
-        "geometry", "How the target is followed through imagined frames: by geometry and colours, or by SAM 2."
+        "geometry", "Tracker of the target in generated frames: geometry and colours, or SAM 2."
     )
 
 
