@@ -119,7 +119,7 @@ class TestModel:
     def test_rollout_keeps_the_promise_and_the_seed(self, name: str, walk: tuple[Episode, int]) -> None:
         model = models.get(name)()
         if not imagines(model):
-            pytest.skip("it imagines nothing")
+            pytest.skip("it generates nothing")
         request = question(model, walk, context=16)
         one = np.concatenate(list(checked_rollout(model, request)))
         assert one.shape == (request.horizon, *request.frame_size[::-1], 3)
@@ -129,7 +129,7 @@ class TestModel:
     def test_a_single_context_frame_is_enough(self, name: str, walk: tuple[Episode, int]) -> None:
         model = models.get(name)()
         if not imagines(model):
-            pytest.skip("it imagines nothing")
+            pytest.skip("it generates nothing")
         request = question(model, walk, context=1)
         assert next(iter(checked_rollout(model, request))).dtype == np.uint8
 

@@ -136,7 +136,7 @@ def test_what_only_the_processor_draws_says_so(tmp_path: Path) -> None:
         opened.begin(local=False)
     with pytest.raises(UsageError, match="only workers of this machine"):
         collect("targetbench", tmp_path / "data", device="cuda", on="ray")
-    with pytest.raises(UsageError, match="'demonstrations' is drawn on the processor"):
+    with pytest.raises(UsageError, match="'demonstrations' is rendered on the CPU"):
         collect("demonstrations", tmp_path / "data", device="cpu")
-    with pytest.raises(UsageError, match="'tabletop' is drawn on the processor only"):
+    with pytest.raises(UsageError, match="'tabletop' is rendered on the CPU only"):
         next(kernel.views(Tabletop("push_buttons", 1), np.eye(4)[None], CAMERA, lambda *step: None, "cpu"))

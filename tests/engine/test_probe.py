@@ -189,7 +189,7 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str, da
 
 def test_suites_that_ask_agents_are_refused() -> None:
     with pytest.raises(
-        UsageError, match=r"'mineanybuild' asks agents, and a probe is for world models; take one of .*mind"
+        UsageError, match=r"'mineanybuild' evaluates agents, and a probe is for world models; take one of .*mind"
     ):
         worldgauge.Probe("mineanybuild")
 

@@ -148,7 +148,7 @@ def test_damaged_rollouts_are_refused(tmp_path: Path) -> None:
 
 
 def test_models_that_cannot_be_recorded_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="imagines nothing"):
+    with pytest.raises(UsageError, match="generates nothing"):
         Recording("none", str(tmp_path))
     with pytest.raises(UnknownNameError, match="Did you mean 'warp'"):
         Recording("wrap", str(tmp_path))

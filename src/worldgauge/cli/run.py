@@ -363,7 +363,7 @@ def _named(suite: str, models: list[str] | None, agents: list[str] | None, basel
     asks = suites.get(suite).answerer_kind
     given, others, other = (agents, models, "model") if asks == "agent" else (models, agents, "agent")
     if others:
-        raise UsageError(f"{suite} asks {asks}s: name them with --{asks}, not --{other}")
+        raise UsageError(f"{suite} evaluates {asks}s: name them with --{asks}, not --{other}")
     if not given and not baselines:
         article = "an" if asks == "agent" else "a"
         raise UsageError(f"name {article} {asks} with --{asks}, or run the suite's own with --baselines")

@@ -218,7 +218,7 @@ def _check_device(collection: Collection, *, local: bool) -> None:
     if device is None:
         return
     if not collection.batched:
-        raise UsageError(f"collection '{collection.name}' is drawn on the processor: leave --device out")
+        raise UsageError(f"collection '{collection.name}' is rendered on the CPU: leave --device out")
     if not local:
         raise UsageError(f"device '{device}': only workers of this machine draw on one; leave --on or --device out")
     open_device(device)
@@ -368,7 +368,7 @@ def views(
             yield world.view(pose, camera)
         return
     if not isinstance(world, Batched):
-        raise UsageError(f"world '{world.facts.name}' is drawn on the processor only: leave --device out")
+        raise UsageError(f"world '{world.facts.name}' is rendered on the CPU only: leave --device out")
     size = max(1, min(_BATCH, _BATCH_PIXELS // (camera.width * camera.height)))
     with ThreadPoolExecutor(1) as ahead:
         batch = ahead.submit(world.views, poses[:size], camera, device=device)

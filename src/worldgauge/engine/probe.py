@@ -393,7 +393,7 @@ def _check_kind(suite: Suite) -> None:
     if suite.answerer_kind != "model":
         able = sorted(entry.name for entry in suites if suites.get(entry.name).answerer_kind == "model")
         raise UsageError(
-            f"suite '{suite.name}' asks agents, and a probe is for world models; take one of {', '.join(able)}"
+            f"suite '{suite.name}' evaluates agents, and a probe is for world models; take one of {', '.join(able)}"
         )
 
 

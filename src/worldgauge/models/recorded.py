@@ -208,7 +208,7 @@ class Recording:
         self._rollouts = Rollouts(Path(folder).expanduser())
         try:
             if not imagines(self._model):
-                raise UsageError(f"recording: '{of}' imagines nothing that could be kept")
+                raise UsageError(f"recording: '{of}' generates nothing that could be stored")
             self._rollouts.claim(self._model.spec, source)
         except UsageError:
             if isinstance(self.behind, RemoteModel):

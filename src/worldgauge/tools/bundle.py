@@ -212,7 +212,7 @@ class Archive(AbstractContextManager["Archive"]):
         for name, facts in _mapping(held.get("files")).items():
             size, digest = _mapping(facts).get("bytes"), _mapping(facts).get("sha256")
             if not isinstance(size, int) or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-                raise DataError(f"{self.path}: {MANIFEST} does not tell size and digest of '{name:.80}'")
+                raise DataError(f"{self.path}: {MANIFEST} does not state size and digest of '{name:.80}'")
             if name in self._entries and self._entries[name].file_size != size:
                 raise DataError(f"{self.path}: '{name}' has another size than {MANIFEST} says; get the bundle again")
             files[name] = Stored(size, digest)
@@ -407,7 +407,7 @@ def write_bundles(
     """
     folders = find_runs(runs)
     if about is not None and len(folders) != 1:
-        raise UsageError(f"{len(folders)} runs: licence, parameters, link and author are told for one model at a time")
+        raise UsageError(f"{len(folders)} runs: licence, parameters, link and author describe one model at a time")
     names = [
         f"{check_name(str(folder.facts()['suite']), 'run.json')}-{folder.directory.resolve().name}.zip"
         for folder in folders

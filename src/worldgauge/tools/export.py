@@ -104,7 +104,7 @@ class PublishedRun:
         try:
             return datetime.fromisoformat(str(self.facts["created"]))
         except (KeyError, ValueError):
-            raise RunError(f"{self.folder.facts_path}: does not tell when the run began; run again") from None
+            raise RunError(f"{self.folder.facts_path}: does not state when the run began; run again") from None
 
     def model_id(self, names: ExportNames) -> str:
         """The model as "organisation/name"; baselines are of worldgauge, a model without a given id of "unknown"."""

@@ -82,7 +82,7 @@ def write_questions(
     opened, folder = open_suite(suite_name(suite), settings or {}), Path(out)
     if opened.answerer_kind == "agent":
         raise UsageError(
-            f"suite '{opened.name}' asks agents, in words: there is nothing to imagine; see docs/howto/policies.md"
+            f"suite '{opened.name}' evaluates agents: there are no frames to generate; see docs/howto/policies.md"
         )
     if isinstance(opened, ActedSuite):
         raise UsageError(

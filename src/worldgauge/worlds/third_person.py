@@ -83,7 +83,7 @@ class ThirdPerson(Voxel):
         from worldgauge.worlds._figure import draw_figure
 
         if out != "numpy":
-            raise UsageError(f"out is '{out}'; the figure of a walker is drawn on the processor: ask for 'numpy'")
+            raise UsageError(f"out is '{out}'; the figure of a walker is rendered on the CPU: ask for 'numpy'")
         found = super().views(poses, camera, position=position, device=device)
         label = self.categories.index(CHARACTER), FIGURE
         for place, pose in enumerate(np.asarray(poses, np.float64)):

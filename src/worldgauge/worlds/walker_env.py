@@ -228,7 +228,7 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
             raise UsageError("out is 'torch': give a device that keeps the views, such as cuda")
         for env in envs:
             if device is not None and not isinstance(env.world, Batched):
-                raise UsageError(f"world '{env.world.facts.name}' is drawn on the processor only: leave device out")
+                raise UsageError(f"world '{env.world.facts.name}' is rendered on the CPU only: leave device out")
         self.envs = list(envs)
         self.num_envs = len(self.envs)
         self.render_mode = envs[0].render_mode

@@ -41,7 +41,7 @@ def test_none_imagines_nothing() -> None:
     model = made("none")
     assert not imagines(model)
     assert imagines(made("freeze"))
-    with pytest.raises(NotApplicableError, match="imagines nothing"):
+    with pytest.raises(NotApplicableError, match="generates nothing"):
         list(model.rollout(asked(model)))
 
 

@@ -98,8 +98,11 @@ def test_scores_are_made_again_with_other_weights(folder: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("run mineanybuild --data d --model truth", "mineanybuild asks agents: name them with --agent, not --model"),
-        ("run loopnav --data d --agent truth", "loopnav asks models: name them with --model"),
+        (
+            "run mineanybuild --data d --model truth",
+            "mineanybuild evaluates agents: name them with --agent, not --model",
+        ),
+        ("run loopnav --data d --agent truth", "loopnav evaluates models: name them with --model"),
         ("run mineanybuild --data d", "name an agent with --agent"),
         ("run mineanybuild --data d --agent raeder", "Did you mean 'reader'?"),
         ("run mineanybuild --data d --agent chat", "model"),

@@ -108,7 +108,7 @@ class NoModel:
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Not available."""
-        raise NotApplicableError("'none' imagines nothing: it is a baseline of suites that do without a world model")
+        raise NotApplicableError("'none' generates nothing: it is a baseline of suites that do without a world model")
 
 
 FADE_S = 4.0

@@ -164,7 +164,7 @@ class _EpisodeFilm:
             return
         if not dreamt or step > len(dreamt):
             sheet.empty(x, y, *self._panel)
-            sheet.note("what was imagined ends here" if dreamt else "nothing imagined", x, y, FAINT)
+            sheet.note("the generated part ends here" if dreamt else "nothing generated", x, y, FAINT)
         else:
             sheet.picture(dreamt[step - 1], x, y)
             real = 0 < step <= line["candidates"][line["chosen"]]["exact"]

@@ -23,7 +23,7 @@ from worldgauge.suites.worldinworld.scoring import HEADLINE, NOTHING_IMAGINED
 from worldgauge.suites.worldinworld.task import ClosedLoopTask, closed_loop_tasks, task_names
 
 BASE = "none"
-"""The model that stands for no world model: same proposer and reviser, nothing imagined."""
+"""The model that stands for no world model: same proposer and reviser, nothing generated."""
 IMAGINED = {"controllability_psnr": "PSNR (dB)", "controllability_ssim": "SSIM", "visual_quality": "visual quality"}
 LEARNED = {"controllability_lpips": "1 - LPIPS", "aesthetic": "aesthetic", "imaging": "imaging"}
 """Columns beside those where a network has looked."""

@@ -260,7 +260,7 @@ class Scan(Batched):
         if self.names is None:
             return super().views(poses, camera, position=position, out=out, device=device)
         if out != "numpy":
-            raise UsageError(f"out is '{out}'; the labels of this scan are drawn on the processor: ask for 'numpy'")
+            raise UsageError(f"out is '{out}'; the labels of this scan are rendered on the CPU: ask for 'numpy'")
         found = super().views(poses, camera, position=position, device=device)
         for place, pose in enumerate(np.asarray(poses, np.float64)):
             found.category[place], found.instance[place] = self.names.labels(pose, camera)

@@ -32,7 +32,9 @@ def mujoco() -> Any:
     except ImportError as error:
         raise MissingExtraError("the physics engine of the tabletop", "manipulation") from error
     except Exception as error:  # OpenGL's packages meet a library that is not there with errors of any kind
-        raise WorldError(f"the table cannot be drawn ({' '.join(str(error).split())}): install {GRAPHICS}") from error
+        raise WorldError(
+            f"the table cannot be rendered ({' '.join(str(error).split())}): install {GRAPHICS}"
+        ) from error
     # Else it writes MUJOCO_LOG.TXT where the process runs. What is unstable ends in an UnstableError.
     engine.set_mju_user_warning(_LOG.debug)
     return engine
@@ -135,7 +137,7 @@ def _started(model: Any, data: Any) -> _Drawing:
             if seen.min() < seen.max():
                 return drawing
     _free(drawing)
-    raise WorldError(f"the table is drawn as one flat colour: the graphics do not work; install {GRAPHICS}")
+    raise WorldError(f"the table is rendered as one flat colour: the graphics do not work; install {GRAPHICS}")
 
 
 def _fit(drawing: _Drawing, size_px: tuple[int, int]) -> None:
@@ -184,7 +186,9 @@ def _graphics() -> Any:
             from mujoco.egl import GLContext
         made = GLContext(8, 8)  # pictures go to buffers of their own
     except Exception as error:
-        raise WorldError(f"the table cannot be drawn ({' '.join(str(error).split())}): install {GRAPHICS}") from error
+        raise WorldError(
+            f"the table cannot be rendered ({' '.join(str(error).split())}): install {GRAPHICS}"
+        ) from error
     _own_process()
     return made
 

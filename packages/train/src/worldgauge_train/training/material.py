@@ -305,7 +305,7 @@ def _to_validate(source: tuple[str, Path], allow_test: bool) -> tuple[list[Train
 
 def _check_stride(recipe: Wanted) -> None:
     if recipe.stride != 1:
-        raise UsageError(f"stride = {recipe.stride} is for clips of folders: walks that are drawn have their own rate")
+        raise UsageError(f"stride = {recipe.stride} is for clips of folders: generated walks have their own rate")
 
 
 def _moves_camera(space: ActionSpace) -> bool:

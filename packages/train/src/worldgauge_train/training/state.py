@@ -104,7 +104,7 @@ class ResumableState:
             step, seconds = int(counters["step"]), float(counters["seconds"])
             skipped, losses = int(counters["skipped"]), [float(one) for one in counters["losses"]]
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"{path}: {error!r}; delete the folder to begin anew") from None
+            raise DataError(f"{path}: {error!r}; delete the folder to start again") from None
         like = self._tensors()
         found = load_tensors(folder / STATE / f"{step:09d}.safetensors", like)
         for kind, module in {"net": self.net, **self.beside}.items():

@@ -1,7 +1,7 @@
 """The interface of an embodied agent's policies: what it senses, proposes, is shown and decides.
 
 propose -> simulate -> revise -> execute (World-in-World, section 3). Proposers and revisers are separate objects; the
-base policy is the same two with nothing imagined.
+base policy is the same two with nothing generated.
 """
 
 from __future__ import annotations
