@@ -283,6 +283,7 @@ def test_a_worker_scores_on_the_device_that_it_is_told(
     assert given["lcm/ssim_720p"] != plain["lcm/ssim_720p"], "torch's last digits are others"
 
 
+@pytest.mark.slow
 def test_the_benchmark_measures_on_the_processor_too_and_says_that_it_did() -> None:
     found = benchmark.run(device="cpu", size=(32, 18), frames=4, seconds=0.05)
     assert found["device"] == "CPU"

@@ -250,6 +250,7 @@ def test_the_second_decoder_alone_needs_a_clear_anchor_and_no_contradiction(
     [{"anchor": room_clip("turn", frames=2, seed=9).history_frame}, {"anchor_xy": np.array([0.0, 1.0])}],
     ids=["of another place", "in another direction"],
 )
+@pytest.mark.slow
 def test_an_anchor_elsewhere_is_never_a_scale(wrong: dict[str, Any]) -> None:
     path = open_decoder("sfm-global", retry_frames=17).decode(replace(request_of("curve"), **wrong))
     assert path.status in ("no_scale", "failed"), path.scale

@@ -127,6 +127,7 @@ def test_a_cache_that_cannot_be_written_is_one_line() -> None:
     assert said.endswith("); set WARP_CACHE_PATH to a folder that can be written")
 
 
+@pytest.mark.slow
 def test_the_benchmark_measures_on_the_processor_too_and_says_that_it_did() -> None:
     pytest.importorskip("torch")
     found = benchmark.run(device="cpu", size=(32, 18), seconds=0.05, detail=0.02, walkers=(1, 3))

@@ -147,6 +147,7 @@ def served(folder: Path, packages: Path) -> Iterator[tuple[subprocess.Popen[str]
             process.terminate()
 
 
+@pytest.mark.slow
 @pytest.mark.minecraft
 def test_a_served_world_is_built_in_and_read_until_ctrl_c(
     served: tuple[subprocess.Popen[str], str], folder: Path

@@ -48,6 +48,7 @@ def test_gradients_are_those_of_small_differences() -> None:
             assert gradients[name][place] == pytest.approx(slope, rel=1e-4, abs=1e-8), name
 
 
+@pytest.mark.slow
 def test_training_learns_and_gives_the_same_bytes_again(tmp_path: Path) -> None:
     made = [train.train(1, held_out=1, epochs=80) for _ in range(2)]
     for number, one in enumerate(made):

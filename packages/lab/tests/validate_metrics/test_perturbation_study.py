@@ -113,6 +113,7 @@ def test_json_and_tables(study):
     assert all(column.name in text for column in study.columns)
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes_and_progress_is_told():
     told = []
     first = metric_study(scenes=2, names=["mse"], progress=lambda done, of: told.append((done, of)))
