@@ -188,6 +188,13 @@ def test_a_plan_holds_the_disk_space_of_videos_that_move(walks: Path) -> None:
     assert found.megabytes == pytest.approx(frames * pixels * BYTES_PER_PIXEL / 1e6, rel=0.01)
 
 
+def test_baselines_take_the_disk_space_of_the_recordings_not_of_large_frames(walks: Path) -> None:
+    small, large = report(), report(frame_size=(640, 360))
+    plain, found = (measure_suite("loopnav", walks, {"m": one}, baselines=2, settings={}) for one in (small, large))
+    assert found.megabytes > 10 * plain.megabytes
+    assert found.baseline_mb < 2 * plain.baseline_mb
+
+
 @pytest.mark.parametrize("settings", [{}, {"horizon": 20}, {"horizon_s": 0.5}], ids=str)
 def test_lengths_are_those_that_a_model_is_given(clips: Path, settings: dict[str, Any]) -> None:
     """Paths out and back have one recorded frame."""

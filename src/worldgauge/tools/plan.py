@@ -273,7 +273,7 @@ def measure_suite(
         )
         megabytes = max(megabytes, pilot.megabytes, costs[label].moving_mb if seconds else 0.0)
     baseline_mb = megabytes
-    if any(report.spec.get("frame_size") for report in reports.values()) and seconds:
+    if baselines and seconds and any(report.spec.get("frame_size") for report in reports.values()):
         native = Meter(any_model().spec)
         run_pilot(name, native, data, settings, 1, [task.id for task in tasks])
         baseline_mb = sum(_video_mb(frames, _pixels(size)) for size, frames in native.frames.items())
