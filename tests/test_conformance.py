@@ -220,6 +220,17 @@ class TestSuite:
             assert made.notes
             assert all(row.kind == "published" for row in made.rows)
 
+    def test_a_link_to_the_data_may_go(self, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+        suite, data = suites.get(name)(), request.getfixturevalue(f"{name}_data")
+        if suite.answerer_kind == "agent" or name == "worldinworld":
+            pytest.skip("the suite shows no recording")
+        link = tmp_path / "link"
+        link.symlink_to(data)
+        for source in (link, data):
+            task = next(iter(suite.tasks(source)))
+            assert list(suite.task_view(task).truth)  # opens the file anew
+            link.unlink(missing_ok=True)
+
     def test_scores_stay_in_their_bounds(self, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
         small = {"view_px": 48, "panorama_px": 128, "decisions": 2} if name == "worldinworld" else {}
         suite = suites.get(name)(**small)

@@ -22,23 +22,23 @@ MIN_CONTEXT = 32
 
 def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
     """Yield all tasks of a data folder, in file order."""
-    found = loopnav.discover(source)
+    root = source.resolve()  # what is cached of a recording must outlive a link to its folder
+    found = loopnav.discover(root)
     if not found:
         raise DataError(
             f"{source}: no recordings of the form <type>/<location>/<range>/<stamp>.avi; "
             f"make some with: worldgauge collect loopnav --out {source}"
         )
-    rule = settings.selection or loopnav.default_selection(source)
-    chosen = loopnav.select(found, rule)
+    chosen = loopnav.select(found, settings.selection or loopnav.default_selection(root))
     if not chosen:
         raise DataError(
             f"{source}: of {len(found)} recordings none is of a village with index 20, which selection=paper takes; "
             "take them all with: --set selection=all"
         )
     _demand_horizon(source, chosen, settings)
-    worlds, pictures = worlds_of(source), pictures_of(source)
+    worlds, pictures = worlds_of(root), pictures_of(root)
     recordings = {one.id: _Recording(one, worlds.get(one.location), pictures) for one in chosen}
-    _recordings.hold(str(source.resolve()), recordings)
+    _recordings.hold(str(root), recordings)
     for trajectory, world, _ in recordings.values():
         split = generated_from(trajectory, settings)
         # Files that cannot be read are a failure of the task; a walk that is no loop is not asked.
@@ -47,7 +47,7 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
             suite="loopnav",
             id=trajectory.id,
             sample={
-                "source": str(source.resolve()),
+                "source": str(root),
                 "generated_from": split,
                 "flags": list(trajectory.flags),
                 "broken": broken,

@@ -30,7 +30,8 @@ def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
     A faulty clip becomes a task that fails with its reason, so that nobody gains by leaving it out.
     """
     parts = tuple(PARTS[test] for test in settings.parts)
-    found = discover(Path(source), parts=parts, perspectives=settings.views)
+    root = Path(source).resolve()
+    found = discover(root, parts=parts, perspectives=settings.views)
     if settings.mirror_folders and "mirror_test" in parts:
         found = _with_submitted(found, settings)
     if not found:
@@ -41,7 +42,7 @@ def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
         )
     test_of = {part: test for test, part in PARTS.items()}
     _demand_horizon(source, found, settings)
-    _clips.hold(str(Path(source).resolve()), {clip.id: clip for clip in found if not clip.is_submitted})
+    _clips.hold(str(root), {clip.id: clip for clip in found if not clip.is_submitted})
     for clip in found:
         group = {"test": test_of[clip.part], "perspective": VIEWS[clip.perspective], "family": clip.family}
         if clip.part == "mirror_test":
@@ -51,8 +52,7 @@ def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
         yield Task(
             suite="mind",
             id=clip.id,
-            sample={"source": str(Path(source).resolve()), "broken": clip.fault}
-            | ({"submitted": True} if clip.is_submitted else {}),
+            sample={"source": str(root), "broken": clip.fault} | ({"submitted": True} if clip.is_submitted else {}),
             fingerprint=fingerprint_of(clip),
             group=group,
             cluster="" if clip.world is None else f"{clip.family}-{digest_of(dumps(clip.world.params))[:12]}",
