@@ -1,5 +1,6 @@
 """What all tests share. Each suite offers its data as the fixture `<name>_data` in `suites/<name>/fixtures.py`."""
 
+import gc
 import os
 import signal
 import sys
@@ -73,6 +74,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((n for n, long in enumerate(LONGEST) if f"/tests/{long}" in path), len(LONGEST))
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    # Thousands of collected tests stay in memory; each collection of garbage would scan them.
+    gc.freeze()
 
 
 @pytest.fixture

@@ -135,9 +135,9 @@ def test_hanging_model_does_not_hold_the_training_up(doubles: ModuleType, data: 
     assert result.values["level"].n == 1
     assert list(result.missing) == ["odd/1", "even/2", "odd/3"]
     assert result.missing["odd/1"].endswith("ended while the model was asked")
-    assert result.missing["odd/3"].startswith("not asked")
+    assert result.missing["odd/3"].startswith("not evaluated")
     blocked = probe(Turning(), 4)
-    assert set(blocked.missing.values()) == {"not asked: the call of step 3 still waits for the model"}
+    assert set(blocked.missing.values()) == {"not evaluated: the call of step 3 still waits for the model"}
     assert blocked.values == {}
     hanging = next(one for one in threading.enumerate() if one.name == "worldgauge-probe-3")
     model.go.set()

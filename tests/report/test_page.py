@@ -196,7 +196,7 @@ def test_a_rollout_that_is_gone_leaves_its_tile_out(runs: Path, tmp_path: Path) 
     made = write_report([tmp_path / "keeper", runs / "freeze"], tmp_path).read_text(encoding="utf-8")
     columns = [json.loads(data)["columns"] for data in re.findall(r'-data">(.*?)</script>', made)]
     assert sorted(columns) == [2, 2, 3, 3]
-    assert made.count("keeper is not shown: its record holds no film.") == 1
+    assert made.count("keeper is not shown: its record holds no video.") == 1
     assert len(re.findall(r"keeper is not shown: [^<]*rollout.mp4: not a readable video", made)) == 1
     assert made.count('class="mapbox"') == 4
 

@@ -92,7 +92,7 @@ def test_a_bundle_that_is_there_is_not_replaced(glow_runs: Path, tmp_path: Path)
     assert verify(made["glow-faulty.zip"].path).ok
     assert not any(one.kept for one in write_bundles([glow_runs / "faulty"], tmp_path, whole=2))
     told = command(tmp_path, "bundle", glow_runs, "--whole", "2", "--out", ".")
-    assert (told.returncode, "glow-glowing.zip: kept; this run gives other content" in told.stdout) == (0, True)
+    assert (told.returncode, "glow-glowing.zip: not overwritten: this run gives" in told.stdout) == (0, True)
     first.path.write_bytes(b"something else")
     with pytest.raises(UsageError, match="there already"):
         write_bundles([glow_runs / "glowing"], tmp_path)
@@ -214,7 +214,7 @@ DAMAGES: dict[str, tuple[Callable[[Files], object], str]] = {
     "another value": (_of_record(b'"value": 3', b'"value": 4'), OF_RECORD + r"\d is not line \d of scores\.jsonl$"),
     "the end of a record": (_of_record(b"\n]}\n", b"\n]\n"), OF_RECORD + r"\d is damaged"),
     "a line more": (_of_table(lambda lines: [*lines, lines[0]]), r"scores\.jsonl: line \d+ is of no record$"),
-    "no scores of a record": (lambda files: files.pop(_first_scores(files)), "not those that the journal tells of"),
+    "no scores of a record": (lambda files: files.pop(_first_scores(files)), "not those in the journal"),
     "no scores": (lambda files: files.pop("scores.jsonl"), r"is not line 1 of scores\.jsonl$"),
 }
 

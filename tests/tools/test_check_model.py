@@ -53,7 +53,7 @@ def test_our_own_models_have_no_violation(name: str) -> None:
     assert judged(report, "violated") == set()
     assert judged(report, "warning") <= {"control"}
     pointless = [*(["long-context"] if panoramic else []), *(["other-size"] if model.spec.frame_size else [])]
-    assert judged(report, "not asked") <= {"batch", *pointless}
+    assert judged(report, "skipped") <= {"batch", *pointless}
     assert report.ok
     dumps(report.to_dict(), allow_nan=False)
 
@@ -108,7 +108,7 @@ WRONG: list[tuple[str, set[str], str]] = [
     ("NeedsAPast", {"short-context"}, "after 1 frame of context"),
     ("ShortSighted", {"long-context"}, "after 128 frames of context, driven by actions, seed 7, it raised"),
     ("OneSize", {"long-horizon", "other-size"}, "it gave 100 frames of shape (90, 160, 3)"),
-    ("OnlyLeft", {"control"}, "Asked to turn right, it raised KeyError"),
+    ("OnlyLeft", {"control"}, "A turn to the right: it raised KeyError"),
     ("Remembers", {"order", "dropped"}, "After another question, for the same question 8 of 8 frames differed"),
     ("Occupied", {"dropped"}, "After a rollout that was dropped half-way, the same question raised RuntimeError"),
     ("SameBatch", {"batch"}, "In a batch, for question 2 of 2"),
@@ -167,7 +167,7 @@ def test_a_model_that_fails_the_second_time_fails_all_that_asks_again() -> None:
 
 def test_what_does_not_answer_is_not_asked_on() -> None:
     report = check_model(wrong_models.Raises())
-    assert judged(report, "not asked") == REST
+    assert judged(report, "skipped") == REST
     assert said(report, "speed").startswith("skipped: fix ")
     report = check_model(wrong_models.Slow(), deadline_s=0.01)  # found late: a live model cannot be stopped
     assert judged(report, "violated") == {"answers"}
@@ -177,7 +177,7 @@ def test_what_does_not_answer_is_not_asked_on() -> None:
 def test_a_model_of_another_rate_and_size_is_asked_at_them() -> None:
     report = check_model(wrong_models.OtherRate())
     assert report.ok
-    assert judged(report, "not asked") == {"other-size", "batch"}
+    assert judged(report, "skipped") == {"other-size", "batch"}
     assert "64x48" in said(report, "other-size")
     assert set(check_model(wrong_models.OtherRate(), only=("spec",), sizes=[(128, 72)]).speeds) == {"64x48"}
 
@@ -205,7 +205,7 @@ def test_actions_that_a_model_does_not_know_are_not_asked_and_a_length_of_its_ow
     ):
         report = check_model(model, suite="loopnav")
         assert report.ok
-        assert judged(report, "not asked") == REST | {"answers"}
+        assert judged(report, "skipped") == REST | {"answers"}
         assert words in said(report, "answers")
     report = check_model(wrong_models.OfLengths())
     assert report.ok, report.to_dict()
@@ -220,12 +220,12 @@ def test_actions_that_a_model_does_not_know_are_not_asked_and_a_length_of_its_ow
 def test_a_model_that_dies_costs_only_that_check() -> None:
     report = check_model("support.wrong_models:DiesOnTurns")
     assert judged(report, "violated") == {"control"}
-    assert judged(report, "not asked") == {"other-size", "batch"}
+    assert judged(report, "skipped") == {"other-size", "batch"}
     assert "exited with code 3" in said(report, "control")
     assert "an illegal memory access" in said(report, "control")
     report = check_model("support.wrong_models:DiesAtOnce")
     assert judged(report, "violated") == {"answers"}
-    assert judged(report, "not asked") == REST
+    assert judged(report, "skipped") == REST
 
 
 @pytest.mark.slow
@@ -255,7 +255,7 @@ class RefusesBatches(wrong_models.Sound):
 
 def test_a_batch_that_cannot_be_asked_is_no_violation() -> None:
     report = check_model(RefusesBatches())
-    assert judged(report, "not asked") == {"other-size", "batch"}
+    assert judged(report, "skipped") == {"other-size", "batch"}
     assert said(report, "batch").strip() == "these two differ in size"
 
 
@@ -321,7 +321,7 @@ def test_a_served_model_is_checked_in_its_own_process(tmp_path: Path) -> None:
     assert judged(report, "violated") == {"short-context"}
     assert "IndexError" in said(report, "short-context")
     assert "served.py, line 10, in rollout" in said(report, "short-context")
-    assert "one question at a time" in said(report, "in-turn")
+    assert "one request at a time" in said(report, "in-turn")
     assert "no rollout_batch" in said(report, "batch")
     report = check_model(f"{serve}:Floats")
     here = check_model(f"{tmp_path}/served.py:Floats")
@@ -358,7 +358,7 @@ def test_the_command_line_shows_what_to_do(json: bool, capsys: pytest.CaptureFix
         text = " ".join(shown.split())
         assert "values violated Are its frames numpy arrays of bytes?" in text
         assert "To do: Return (frames * 255).round().astype(np.uint8)." in text
-        assert "it is not ready to be measured" in text
+        assert "it is not ready to be evaluated" in text
 
 
 class Keyed:
@@ -379,7 +379,7 @@ class Keyed:
 def test_a_model_of_keys_is_asked_with_keys() -> None:
     report = check_model(Keyed(), suite="mind")
     assert judged(report, "violated") == set()
-    assert judged(report, "not asked") <= {"batch"}
+    assert judged(report, "skipped") <= {"batch"}
     assert judged(check_model(Keyed()), "violated")
 
 

@@ -78,7 +78,7 @@ def test_clips_begin_with_null(folder: Path) -> None:
     assert len(part.frames) == len(part.poses) == 4
     np.testing.assert_array_equal(part.poses[0], walk.poses[2])
     for start, n in ((-1, 2), (0, 9), (8, 1), (0, 0)):
-        with pytest.raises(ShapeError, match="were asked for, but it has"):
+        with pytest.raises(ShapeError, match="are wanted, but it has"):
             walk.part(start, n)
 
 

@@ -135,7 +135,7 @@ def serve(
     with suppress(KeyboardInterrupt), JsServer(cells, version, world=save, port=port) as running:
         x, y, z = running.state()[:3].tolist()
         print(f"listening on localhost:{running.port} (Minecraft {version}, any name may join); Ctrl-C ends it")
-        print(f"who joins stands at {x:g}, {y:g}, {z:g}" + ("" if cells is None else f"; {_extent(cells)}"))
+        print(f"players start at {x:g}, {y:g}, {z:g}" + ("" if cells is None else f"; {_extent(cells)}"))
         sys.stdout.flush()
         running.leave()
         while True:

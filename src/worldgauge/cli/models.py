@@ -22,7 +22,7 @@ def check_model(
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Check whether a model keeps every promise of the protocol.
+    """Check whether a model follows the protocol.
 
     All checks run, and each violation is explained.
     """

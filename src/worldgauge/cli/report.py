@@ -41,7 +41,7 @@ def replay(
     from worldgauge.terminal.output import written
 
     if out.suffix.lower() != ".mp4":
-        raise UsageError(f"--out {out}: a film ends in .mp4")
+        raise UsageError(f"--out {out}: the name of a video must end in .mp4")
 
     written(write_replay(run, task, out), json)
 
@@ -138,7 +138,7 @@ def bundle(
         return
     for one in made:
         if one.kept:
-            print_text(f"{one.path}: kept; this run gives other content: give another --out, or remove the file first")
+            print_text(f"{one.path}: not overwritten: this run gives other content; give another --out or remove it")
             continue
         print_text(f"{one.path}: {one.tasks} tasks, {len(one.whole)} of them with whole videos")
         print_text(f"content hash {one.root}", indent="  ")

@@ -306,7 +306,7 @@ def questions(
             print_json(folder=str(out), suites={name: list(found.questions) for name, found in made.items()})
             return
         for found in made.values():
-            print_text(f"{len(found.questions)} questions in {found.folder}; {len(found.skipped)} tasks are not asked")
+            print_text(f"{len(found.questions)} questions in {found.folder}; {len(found.skipped)} tasks are skipped")
         print_text("next: write each video as VIDEOS/SUITE/NAME_OF_YOUR_MODEL/TASK.mp4, then")
         scored_with = next(iter(made.values())).scored_with  # the same for all suites: the model says it
         words = ["worldgauge", "evaluate", "--data", str(data), "--videos", "VIDEOS", *scored_with]
@@ -334,7 +334,7 @@ def questions(
             scored_with=list(found.scored_with),
         )
         return
-    print_text(f"{len(found.questions)} questions in {found.folder}; {len(found.skipped)} tasks are not asked")
+    print_text(f"{len(found.questions)} questions in {found.folder}; {len(found.skipped)} tasks are skipped")
     endings("skipped", list(found.skipped.items()))
     if found.table is None:
         print_text("One Parquet file of all questions needs the extra 'analysis'.")

@@ -298,7 +298,7 @@ def verification(found: Verification) -> None:
         if not (found.rescored or found.filmed):
             print_text("Nothing was scored: give --data DIR, or --rescore N for a run on a benchmark set.")
     if found.draw:
-        print_text(f"draw {found.draw}: --draw with this value draws the same tasks")
+        print_text(f"draw {found.draw}: --draw with this value samples the same tasks")
     if found.asked and not any(check.name == "answer" for check in found.checks):
         words = ["worldgauge", "bundle", "RUN", *(word for task in found.asked for word in ("--task", task))]
         print_text(
@@ -307,7 +307,7 @@ def verification(found: Verification) -> None:
         out.print(f"  {shlex.join(words)}", markup=False, soft_wrap=True)
 
 
-STYLES = {"ok": "", "violated": "bold red", "warning": "yellow", "not asked": "dim"}
+STYLES = {"ok": "", "violated": "bold red", "warning": "yellow", "skipped": "dim"}
 
 
 class Checking(ProgressBar):
@@ -337,16 +337,16 @@ def checked_model(report: ModelReport, form: Form) -> bool:
             out.print()
             print_text(f"{verdict.name}: {verdict.status}", STYLES[verdict.status])
             for question in verdict.asked:
-                print_text(f"asked: {question}", "dim", indent="  ")
+                print_text(f"request: {question}", "dim", indent="  ")
             for finding in verdict.findings:
                 print_text(finding.explanation, indent="  ")
                 print_text(f"To do: {finding.advice}", indent="    ")
     counts = {status: sum(verdict.status == status for verdict in report.verdicts) for status in STYLES}
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    end = "it is not ready to be measured"
+    end = "it is not ready to be evaluated"
     if report.ok:
         asked = any(verdict.asked for verdict in report.verdicts)
-        end = "it keeps every promise that was asked for" if asked else "but it could be asked nothing"
+        end = "it is ready to be evaluated" if asked else "but no check could run"
     out.print()
     text = f"{report.model}, made in {report.made_s:.1f} s: {words}; {end}"
     out.print(text, markup=False, soft_wrap=True)

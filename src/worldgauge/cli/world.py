@@ -102,7 +102,7 @@ def check(
     if goals:
         _compare_goals(found, world, scan, goals)
     if (sheet or plan) and not walkable:
-        found.problems.append("no pictures were made: they are taken from its floor")
+        found.problems.append("no images were made: they need a floor")
     if sheet and walkable:
         write_png(sheet, contact_sheet(world, np.random.default_rng(0)))
     if plan and walkable:
@@ -231,7 +231,7 @@ def _compare_goals(found: Findings, world: Scan, key: str, folder: Path) -> None
     found.facts |= {"goal_pictures": len(compared), "goal_pictures_db": round(middle, 1)}
     if middle < LEAST_DB:
         found.problems.append(
-            f"goal pictures differ by a median of {middle:.1f} dB (worst {worst.id}): another scan, axis or flip"
+            f"goal images differ by a median of {middle:.1f} dB (worst {worst.id}): another scan, axis or flip"
         )
 
 

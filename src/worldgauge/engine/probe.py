@@ -284,7 +284,7 @@ class Probe:
         """
         began = time.monotonic()
         if self._call is not None and self._call.is_alive():
-            reason = f"not asked: the call of step {self._call.step} still waits for the model"
+            reason = f"not evaluated: the call of step {self._call.step} still waits for the model"
             return ProbeResult(self.suite.name, step, missing={task.id: reason for task in self.tasks})
         state = TrainingState(model)
         until = began + self.seconds - min(_RESERVE_S, _RESERVE_SHARE * self.seconds)
@@ -386,7 +386,7 @@ class _Call(threading.Thread):
             return self._error
         if task.id == self._asked:
             return f"the {self._probe.seconds:g} s of the probe ended while the model was asked"
-        return f"not asked: the {self._probe.seconds:g} s of the probe were over"
+        return f"not evaluated: the {self._probe.seconds:g} s of the probe were over"
 
 
 def _check_kind(suite: Suite) -> None:

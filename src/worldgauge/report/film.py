@@ -74,7 +74,7 @@ def make_film(
     in their order. The first one gives the shape. `budget`: Approximate largest size in bytes.
     """
     if not clips:
-        raise UsageError("a film needs at least one clip")
+        raise UsageError("a video needs at least one clip")
     first = next(iter(clips.values()))
     timed = clips[lead] if lead else first
     length, rate = len(timed), timed.fps or 20.0

@@ -70,7 +70,7 @@ def draw_ground(picture: TaskView, place: MapFrame) -> MapGround:
         drawn = _world(world, picture, place)
         return drawn or _grid(place, f"A '{picture.world.name}' has no floor plan: only places of things.")
     except WorldgaugeError as error:
-        return _grid(place, f"The place cannot be drawn: {error}")
+        return _grid(place, f"The map cannot be drawn: {error}")
 
 
 def axes(place: MapFrame) -> list[Markup]:
@@ -290,7 +290,7 @@ def draw_map(
         aria_hidden="true",
     )
     spoken = _spoken(place, xy[split:], split, picture.marks, plans)
-    drawn = _framed(f"{ident}-map", title or "The walk from above", spoken, square, ground, place)
+    drawn = _framed(f"{ident}-map", title or "The path from above", spoken, square, ground, place)
     note = f"Not wholly on the map: {listed(away)}." if away else ""
     return DrawnMap(drawn, trail, " ".join(filter(None, [ground.note, note])))
 
@@ -345,7 +345,7 @@ def _bounds(points: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
 def _spoken(
     place: MapFrame, truth: FloatArray, split: int, marks: Mapping[str, tuple[float, float]], plans: Sequence[MapPath]
 ) -> str:
-    said = [f"A square of {place.side:.0f} metres. {split} frames were shown, {len(truth)} are asked for"]
+    said = [f"A square of {place.side:.0f} metres. {split} frames were shown, {len(truth)} are requested"]
     said += [f"{name} at ({x:.1f}, {y:.1f}) m" for name, (x, y) in marks.items()]
     for plan in plans:
         missed = float(np.linalg.norm(plan.xy[-1] - truth[-1])) if len(truth) else 0.0

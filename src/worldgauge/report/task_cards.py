@@ -207,7 +207,7 @@ def gather_footage(
             continue
         try:
             if name not in run.rollouts:
-                raise WorldgaugeError("its record holds no film")
+                raise WorldgaugeError("its record holds no video")
             path = run.rollouts[name]
             if not isinstance(suite, ActedSuite):
                 clips[run.label] = Clip.open(path)
@@ -218,7 +218,7 @@ def gather_footage(
             record = Record(task, entry["model"], path.parent, entry["facts"], path.name)
             clips[run.label] = suite.film(record)
         except WorldgaugeError as error:
-            log.warning("%s: no film of %s (%s)", name, run.label, error)
+            log.warning("%s: no video of %s (%s)", name, run.label, error)
             notes.append(f"{run.label} is not shown: {error}.")
     replays = isinstance(suite, ActedSuite)
     lead = max(clips, key=lambda name: len(clips[name]), default="") if replays else _lead(clips)

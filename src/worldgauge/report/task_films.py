@@ -81,7 +81,7 @@ def write_replay(run: Path, task: str, out: Path) -> Path:
     facts = folder.facts()
     suite = open_suite(facts["suite"], facts["settings"])
     if not isinstance(suite, ActedSuite):
-        raise UsageError(f"suite '{suite.name}' has no replays: its records are films, see {run}/records")
+        raise UsageError(f"suite '{suite.name}' has no replays: its records are videos, see {run}/records")
     if not folder.record(task).is_dir():
         known = sorted(path.name.replace("__", "/") for path in (run / "records").iterdir() if path.is_dir())
         raise UnknownNameError(f"episode in {run}", task, known)
@@ -105,12 +105,12 @@ def film_task(runs: Sequence[Path], task: str) -> Film:
     """Make the film that a report shows of a task."""
     evidence, suite = load_evidence(runs)
     if isinstance(suite, AnsweredSuite):
-        raise UsageError(f"suite '{suite.name}' has no films: its tasks are answered; the report shows the answers")
+        raise UsageError(f"suite '{suite.name}' has no videos: its tasks have written answers, which the report shows")
     if task not in evidence.groups:
         raise UnknownNameError("scored task", task, evidence.groups)
     asked = read_tasks(evidence, [task]).get(task)
     found = gather_footage("film", task, evidence, suite, asked, assign_styles(evidence), Vocabulary.of(suite))
     film = film_of(found, ONE_FILM_BYTES)
     if film is None:
-        raise UsageError(f"nothing to show of task '{task}': {' '.join(found.notes) or 'no record holds a film'}")
+        raise UsageError(f"nothing to show of task '{task}': {' '.join(found.notes) or 'no record holds a video'}")
     return film

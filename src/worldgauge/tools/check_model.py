@@ -1,4 +1,4 @@
-"""Check whether a model keeps every promise of the protocol. All checks run, and each violation is explained.
+"""Check whether a model follows the protocol. All checks run, and each violation is explained.
 
 check_model("./wm.py:MyModel").verdicts[0].explanation
 """
@@ -150,7 +150,7 @@ def _to_bytes(kind: str, low: float, high: float) -> str:
     return "frames.round().astype(np.uint8)" if kind == "f" else "frames.astype(np.uint8)"
 
 
-@check("Are its chunks of shape (n, height, width, 3), in the size that was asked for?")
+@check("Are its chunks of shape (n, height, width, 3), in the requested size?")
 def shape(trial: Trial) -> Iterator[CheckFinding]:
     """Check the order of axes and sides, and the three channels."""
     plain = trial.plain()
@@ -191,13 +191,12 @@ def _misshapen(found: tuple[int, ...], width: int, height: int) -> CheckFinding:
     if found[2] == 3:
         return CheckFinding(
             f"{what}: another size.",
-            f"Resize to request.frame_size, or declare frame_size=({found[1]}, {found[0]}) in its ModelSpec, and it is "
-            "asked in that size.",
+            f"Resize to request.frame_size, or declare frame_size=({found[1]}, {found[0]}) in its ModelSpec.",
         )
     return CheckFinding(f"{what}.", f"Return chunks of shape (n, {height}, {width}, 3).")
 
 
-@check("Does it give as many frames as asked, no more and no fewer?")
+@check("Does it return as many frames as requested, no more and no fewer?")
 def count(trial: Trial) -> Iterator[CheckFinding]:
     """Check the number of frames, and look for empty chunks."""
     plain = trial.plain()
@@ -214,7 +213,7 @@ def untouched(trial: Trial) -> Iterator[CheckFinding]:
     if touched := trial.plain().touched:
         yield CheckFinding(
             f"It wrote into {' and '.join(touched)} of its request.",
-            "Work on a copy, such as request.context.clip[-1].copy(): a request may be asked again.",
+            "Work on a copy, such as request.context.clip[-1].copy(): a request may be repeated.",
         )
 
 
@@ -250,7 +249,7 @@ def colours(trial: Trial) -> Iterator[CheckFinding]:
         yield CheckFinding(
             "Its first frame is red where the last one it saw is blue, and the other way round "
             f"({agreement:.2f} on a scale from -1, all swapped, to 1).",
-            "If it draws BGR, as OpenCV does, return chunk[..., ::-1].",
+            "If it returns BGR, as OpenCV does, return chunk[..., ::-1].",
             grave=False,
         )
 
@@ -294,7 +293,7 @@ def control(trial: Trial) -> Iterator[CheckFinding]:
     left, right = trial.ask(turn=_TURN), trial.ask(turn=-_TURN)
     for asked, side in ((left, "left"), (right, "right")):
         if asked.error is not None:
-            yield CheckFinding(f"Asked to turn {side}, it {asked.error}.", "Any move of the walk may be asked for.")
+            yield CheckFinding(f"A turn to the {side}: it {asked.error}.", "A request may hold any motion.")
             return
     flat = sum(frame.ndim == 3 and bool((frame == frame[:1, :1]).all()) for frame in left.frames)
     distinct = len({frame.tobytes() for frame in left.frames})
@@ -302,7 +301,7 @@ def control(trial: Trial) -> Iterator[CheckFinding]:
     if not difference(left.frames, right.frames):
         yield CheckFinding(
             f"Turning to the left and turning to the right gave the same frames: it ignores its {trial.spec.control}.",
-            "Look whether request.actions, request.poses or request.text (as its ModelSpec.control says) gets to the "
+            "Check that request.actions, request.poses or request.text (as its ModelSpec.control says) reaches the "
             "network, and whether turns are taken as radians a frame, positive to the left.",
             grave=False,
         )
@@ -336,12 +335,12 @@ def caption(trial: Trial) -> Iterator[CheckFinding]:
     if not differs and "caption" in trial.spec.inputs:
         yield CheckFinding(
             "It requires a caption, and another one gave the same frames.",
-            "Look whether request.caption gets to the network, or take it out of ModelSpec.inputs.",
+            "Check that request.caption reaches the network, or remove it from ModelSpec.inputs.",
             grave=False,
         )
 
 
-@check("Does it give a single frame when one is asked for?", after=("shape", "count"))
+@check("Does it return a single frame when one is requested?", after=("shape", "count"))
 def one_frame(trial: Trial) -> Iterator[CheckFinding]:
     """Ask for a horizon of 1."""
     yield from complaints(trial.ask(horizon=1), _CUT)
@@ -382,19 +381,19 @@ def long_context(trial: Trial) -> Iterator[CheckFinding]:
     )
 
 
-@check("Does it draw another size when the context has another?", after=("shape", "count"))
+@check("Does it follow another frame size of the context?", after=("shape", "count"))
 def other_size(trial: Trial) -> Iterator[CheckFinding]:
     """Ask for another frame size. Only for models that declare none."""
     if trial.spec.frame_size is not None:
         width, height = trial.spec.frame_size
-        raise NotApplicableError(f"it declares a frame size of {width}x{height} and is asked for no other")
+        raise NotApplicableError(f"it declares a frame size of {width}x{height} and gets no request for another")
     yield from complaints(
         trial.ask(size=_OTHER_SIZE),
         "Take width and height from request.frame_size at every call, or declare frame_size in its ModelSpec.",
     )
 
 
-@check("Is an answer free of what was asked before?", after=("same",))
+@check("Is a rollout independent of earlier requests?", after=("same",))
 def order(trial: Trial) -> Iterator[CheckFinding]:
     """Ask the plain question, another one, and the plain one again."""
     first = trial.plain()
@@ -416,7 +415,7 @@ def dropped(trial: Trial) -> Iterator[CheckFinding]:
 def in_turn(trial: Trial) -> Iterator[CheckFinding]:
     """Ask two questions, and take their chunks in turn."""
     if isinstance(trial.model, RemoteModel):
-        raise NotApplicableError("it runs in a process of its own, which is asked one question at a time")
+        raise NotApplicableError("it runs in its own process, which gets one request at a time")
     alone = [trial.plain(), trial.ask(start=trial.other_start)]
     together = [trial.begin_answer(), trial.begin_answer(start=trial.other_start)]
     going = list(together)
@@ -431,7 +430,7 @@ def batch(trial: Trial) -> Iterator[CheckFinding]:
     """Ask several questions at once. Only for models with `rollout_batch`."""
     model = trial.model
     if not (model.batch if isinstance(model, RemoteModel) else hasattr(model, "rollout_batch")):
-        raise NotApplicableError("it has no rollout_batch: batches are asked one by one")
+        raise NotApplicableError("it has no rollout_batch: requests go one by one")
     alone = [trial.plain(), trial.ask(start=trial.other_start, seed=SEED + 1)]
     other = trial.question(start=trial.other_start, seed=SEED + 1)
     try:
@@ -439,7 +438,7 @@ def batch(trial: Trial) -> Iterator[CheckFinding]:
     except NotApplicableError:
         raise
     except Exception as error:
-        yield CheckFinding(f"Its rollout_batch raised {one_line(error)}.", "Leave it out: then it is asked one by one.")
+        yield CheckFinding(f"Its rollout_batch raised {one_line(error)}.", "Leave it out: then requests go one by one.")
         return
     if len(found) != len(alone):
         yield CheckFinding(
@@ -468,12 +467,12 @@ def speed(trial: Trial) -> Iterator[CheckFinding]:
         "frames a second, at {}x{}".format(*long.request.frame_size): round(rate, 2),
         "first chunk after": f"{told['first_s']:.2f} s",
         **({} if peak is None else {"peak GPU memory": f"{peak / 1e9:.2f} GB"}),
-        "memory of the process that asked": f"{memory / 1e9:.2f} GB",
+        "memory of the evaluating process": f"{memory / 1e9:.2f} GB",
     }
     yield from ()
 
 
-Status = Literal["ok", "violated", "warning", "not asked"]
+Status = Literal["ok", "violated", "warning", "skipped"]
 CheckWatcher = Callable[[str, int, int], None]
 
 CHECKS: dict[str, ModelCheck] = {one.name: one for one in list(globals().values()) if isinstance(one, ModelCheck)}
@@ -485,7 +484,7 @@ class CheckVerdict:
     """Result of one check.
 
     Attributes:
-        status: "ok", "violated", "warning" or "not asked".
+        status: "ok", "violated", "warning" or "skipped".
     """
 
     name: str
@@ -596,11 +595,11 @@ def check_model(
         for check in checks:
             if progress is not None:
                 progress(check.name, len(verdicts), len(checks))
-            blocking = [name for name, one in verdicts.items() if one.status in ("violated", "not asked")]
+            blocking = [name for name, one in verdicts.items() if one.status in ("violated", "skipped")]
             blocked = next((name for name in check.after if name in blocking), None)
             if blocked is not None:
                 reason = f"skipped: fix '{blocked}' first"
-                verdicts[check.name] = CheckVerdict(check.name, check.question, "not asked", reason=reason)
+                verdicts[check.name] = CheckVerdict(check.name, check.question, "skipped", reason=reason)
             else:
                 verdicts[check.name] = ask(check)
         report = ModelReport(label, tuple(verdicts.values()), round(made_s, 2), **facts)
@@ -691,7 +690,7 @@ def _judge(check: ModelCheck, trial: Trial, report: Progress = lambda done, tota
         findings.append(
             CheckFinding(one_line(error), "Run it alone on this question; docs/howto/wrap_keys.md shows a whole model.")
         )
-    status: Status = "ok" if reason is None else "not asked"
+    status: Status = "ok" if reason is None else "skipped"
     if findings:
         status = "violated" if any(finding.grave for finding in findings) else "warning"
     asked, seconds = tuple(dict.fromkeys(trial.asked)), round(time.monotonic() - began, 3)

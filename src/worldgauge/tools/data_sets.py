@@ -199,7 +199,7 @@ class SetCheck:
             remove = "the files that differ and those that are too many" if self.extra else "the files that differ"
             return (
                 f"{first}; remove {remove} and make the set again ({again}), or fetch the frozen files (worldgauge "
-                "data pull ADDRESS). A run on other files is told to be of no named set."
+                "data pull ADDRESS). The report then does not name the set."
             )
         if self.missing:
             return f"{'remove what is too many, and ' if self.extra else ''}make what is missing: {again}"

@@ -152,7 +152,7 @@ def _draw_table() -> str:
     from worldgauge.worlds.tabletop.simulation import front_camera, front_pose
 
     Tabletop("push_buttons").view(front_pose(), front_camera(32))
-    return "MuJoCo draws it without a screen"
+    return "MuJoCo renders without a screen"
 
 
 _TEXTURES = "doctor_textures.json"
@@ -246,7 +246,7 @@ def check_scans() -> str:
     if not told:
         raise AbsentError("none registered: needed for suites in real rooms: worldgauge world add NAME DIR")
     folder = cache_folder()
-    room = "none is kept" if folder is None else check_folder(folder, "name another folder with WORLDGAUGE_CACHE")
+    room = "no cache" if folder is None else check_folder(folder, "name another folder with WORLDGAUGE_CACHE")
     return f"{', '.join(told)}; {room}"
 
 

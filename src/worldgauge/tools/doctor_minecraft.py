@@ -28,7 +28,7 @@ def examine(java: str | None = None) -> Iterator[Requirement]:
     advice = "none found; only the tests of pages want one (Debian: apt install chromium)"
     yield Requirement("browser", browser is not None, False, browser or advice)
     viewer = _tried("viewer", _draw)
-    hint = "" if viewer.well else "only pictures as LoopNav's were drawn want it: "
+    hint = "" if viewer.well else "only images as in LoopNav need it: "
     yield viewer._replace(needed=False, told=hint + viewer.told)
     if not (node.well and packages.well):
         yield Requirement("server", False, True, "not tried: it needs Node and its packages")
@@ -49,7 +49,7 @@ def _tried(part: str, use: Callable[[], str]) -> Requirement:
 def _draw() -> str:
     with MinecraftViewer(Cells((0, 0, 0), (AIR,), np.zeros((1, 1, 1), np.uint16)), width=16, height=16) as viewer:
         viewer.frame(np.eye(4))
-    return "it drew a picture as LoopNav's were drawn"
+    return "it rendered an image as in LoopNav"
 
 
 def _serve() -> str:

@@ -36,5 +36,5 @@ def compare_goals(scan: Scan, key: str, folder: Path) -> list[GoalPicture]:
         ours = scan.view(episode.goal.eye(episode.height_m), Panorama(width, height)).rgb
         found.append(GoalPicture(episode.id, psnr(picture, ours)))
     if not found:
-        raise DataError(f"{folder}: holds no goal picture of the scene '{key}'")
+        raise DataError(f"{folder}: holds no goal image of the scene '{key}'")
     return found

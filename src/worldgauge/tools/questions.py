@@ -86,7 +86,7 @@ def write_questions(
         )
     if isinstance(opened, ActedSuite):
         raise UsageError(
-            f"suite '{opened.name}' asks as it goes: what it asks depends on the answers before; "
+            f"suite '{opened.name}' sends requests step by step: each depends on the rollouts before; "
             "serve the model instead (docs/howto/wrap_http.md)"
         )
     spec = ModelSpec("questions")
@@ -124,7 +124,7 @@ def write_questions(
         progress("", len(tasks), len(tasks))
     asked = tuple(name for task in tasks if (name := names.name(task.id)) not in skipped)
     if sealed is not None:  # the order of tasks is no part of a question
-        asked, skipped = tuple(sorted(asked)), dict.fromkeys(sorted(skipped), "not asked")
+        asked, skipped = tuple(sorted(asked)), dict.fromkeys(sorted(skipped), "not requested")
         about["digests"] = {name: digests[name] for name in asked}
     atomic_write(folder / ABOUT, dumps({**about, "questions": list(asked), "skipped": skipped}, indent=2) + "\n")
     own_rate = () if spec.fps is None else ("--video-fps", f"{spec.fps:g}")
@@ -215,7 +215,7 @@ def _request(suite: Suite, task: Task, spec: ModelSpec, seed: int) -> RolloutReq
         with suppress(_NotedError):
             suite.perform(task, asked, context)
     if asked.request is None:
-        raise NotApplicableError("nothing is asked of a model")
+        raise NotApplicableError("it sends no request to a model")
     return replace(asked.request, task=task.id)
 
 

@@ -388,7 +388,9 @@ def _answer(sent: Archive, bundle: OpenBundle, asked: Sequence[str]) -> BundleCh
     if lacking:
         told = f"{len(lacking)} of {counted(len(wanted), 'video')} not sent, or not those of the root ({lacking[0]})"
         return BundleCheck("answer", "violated", told)
-    return BundleCheck("answer", "ok", f"{counted(len(wanted), 'video')} that were drawn, each as the root names it")
+    return BundleCheck(
+        "answer", "ok", f"{counted(len(wanted), 'video')} that were sampled, each with the hash of the archive"
+    )
 
 
 def _sealed_answer(
@@ -470,9 +472,7 @@ def _agreement(bundle: OpenBundle) -> Iterator[BundleCheck]:
     facts, lines = bundle.facts, bundle.lines
     lacking = [task for task, line in lines.items() if line is None]
     if lacking or facts.get("tasks") != len(bundle.suite_lines):
-        yield BundleCheck(
-            "tasks", "violated", f"the journal does not tell of all {facts.get('tasks')} tasks of run.json"
-        )
+        yield BundleCheck("tasks", "violated", f"the journal does not list all {facts.get('tasks')} tasks of run.json")
     else:
         yield BundleCheck("tasks", "ok", f"{counted(len(lines), 'task')}, each with an end")
     difference = bundle.damage or _first_difference(bundle)
@@ -499,7 +499,7 @@ def _first_difference(bundle: OpenBundle) -> str:
         name = f"{RECORDS}/{file_slug(task)}/{SCORES}"
         lines = bundle.records.get(name, b"").splitlines() or [b""]
         if line["scores"] is None or read_scores_key(lines[0]) != line["scores"]:
-            return f"{task}: its scores are not those that the journal tells of"
+            return f"{task}: its scores are not those in the journal"
         found = [one.rstrip(b",") for one in lines[1:-1]]
         if found != whole[place : place + len(found)]:
             pairs = zip_longest(found, whole[place : place + len(found)])
@@ -561,7 +561,7 @@ def _identity(bundle: OpenBundle, suite: Suite) -> BundleCheck:
             )
         if scored and line["scores"] not in (None, keys.of_scores(key)):
             return BundleCheck("identity", "violated", f"{task}: not scored with the settings and metrics of run.json")
-    told = "records follow from the settings, model, seed and data that run.json tells"
+    told = "records follow from the settings, model, seed and data that run.json states"
     return BundleCheck("identity", "ok", told if scored else f"{told}; metrics had other versions than here")
 
 
@@ -599,7 +599,7 @@ def _score_again(
         except WorldgaugeError as error:
             refused.append(f"{task}: {error}")
     if faults:
-        told = f"{counted(len(faults), 'task')} whose film is not that of its video (first: {faults[0]})"
+        told = f"{counted(len(faults), 'task')} whose preview is not that of its video (first: {faults[0]})"
         checks.append(BundleCheck("films", "violated", told))
     if refused or not chosen:
         told = f"{counted(len(refused), 'task')} could not be scored here"
@@ -652,18 +652,18 @@ def _check_film(film: Path, video: Path) -> None:
     """Raises ContentsError for a film of other frames than the whole video has."""
     small, whole = Clip.open(film), film_of(Clip.open(video))
     if len(small) != len(whole) or not 0 <= small.width - whole.width <= 1 or not 0 <= small.height - whole.height <= 1:
-        raise ContentsError("its film has another number or size of frames than its whole video")
+        raise ContentsError("its preview has another number or size of frames than its whole video")
     for one, other in zip(small, whole, strict=True):
         apart = one[: whole.height, : whole.width].astype(np.float32) - other
         if math.sqrt(float(np.square(apart).mean())) > FILM_RMS:
-            raise ContentsError("its film shows other frames than its whole video")
+            raise ContentsError("its preview shows other frames than its whole video")
 
 
 def _enlarge(film: Path, target: Path, facts: Mapping[str, Any]) -> bool:
     """Write a film as the video of a record, in the size of that video; returns whether it was smaller."""
     clip = Clip.open(film)
     if max(clip.width, clip.height) > FILM_SIZE + 1 or len(clip) != facts.get("frames_generated", len(clip)):
-        raise ContentsError("its film has another number or size of frames than its record states")
+        raise ContentsError("its preview has another number or size of frames than its record states")
     width, height = facts.get("resolution", (clip.width, clip.height))
     whole = film_of(Clip.rendered(lambda index: clip[index], len(clip), clip.fps, (width, height)))
     with Writer(target, fps=clip.fps, kind="lossless") as out:

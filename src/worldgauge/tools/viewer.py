@@ -465,11 +465,11 @@ class Viewer(PageServer):
         return self.footages.open(group, task).last_shown()
 
     def plate(self, group: RunGroup, task: str, label: str) -> bytes:
-        """The picture of an answer."""
+        """The image of an answer."""
         card = self.footages.open(group, task).card
         view = None if card is None else card.plates.get(label)
         if view is None or view.picture is None:
-            raise UnknownNameError("picture of an answer", label, [] if card is None else card.plates)
+            raise UnknownNameError("image of an answer", label, [] if card is None else card.plates)
         return png(view.picture)
 
     def vote(self, group: RunGroup, sealed: str, voter: str, choice: str) -> None:

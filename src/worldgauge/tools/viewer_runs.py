@@ -395,7 +395,7 @@ class Footage:
 
     def _frame(self, name: str, frame: int) -> Image:
         if name not in self.clips:
-            raise UnknownNameError("film of this task", name, self.clips)
+            raise UnknownNameError("video of this task", name, self.clips)
         clip = self.clips[name]
         at = frame if same_rate(clip, self.fps) else int(frame / self.fps * clip.fps + 1e-6)
         return clip[max(0, min(at, len(clip) - 1))]
@@ -567,7 +567,7 @@ def _clip_of(group: RunGroup, record: Record) -> Clip:
     if isinstance(group.suite, ActedSuite):
         return group.suite.film(record)
     if record.rollout is None:
-        raise WorldgaugeError("its record holds no film")
+        raise WorldgaugeError("its record holds no video")
     return Clip.open(record.directory / record.rollout)
 
 

@@ -368,5 +368,5 @@ def test_goal_pictures_tell_the_right_scan_from_one_that_lies_on_its_side(data: 
     assert min(one.psnr_db for one in right) > 60
     turned = Scan.of_file(sources.scene(key).geometry, ScanOptions("y"))
     assert statistics.median(one.psnr_db for one in compare_goals(turned, key, data)) < LEAST_DB
-    with pytest.raises(DataError, match="holds no goal picture of the scene 'mp3d/none'"):
+    with pytest.raises(DataError, match="holds no goal image of the scene 'mp3d/none'"):
         compare_goals(turned, "mp3d/none", data)

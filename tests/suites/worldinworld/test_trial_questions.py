@@ -31,7 +31,7 @@ def statuses(report: ModelReport) -> dict[str, str]:
 def test_a_panorama_model_passes_also_where_it_is_served(what: str) -> None:
     report = check_model(what, suite="worldinworld")
     assert report.ok, report
-    left_out = {name for name, status in statuses(report).items() if status == "not asked"}
+    left_out = {name for name, status in statuses(report).items() if status == "skipped"}
     assert left_out <= {"long-context", "batch", "in-turn"}
     speed = next(verdict for verdict in report.verdicts if verdict.name == "speed")
     assert "frames a second, at 1024x576" in speed.measured
@@ -44,13 +44,13 @@ def test_what_ignores_its_keys_is_told() -> None:
 
 def test_panoramas_are_for_the_closed_loop_only() -> None:
     report = check_model(Roll(), suite="loopnav")
-    assert report.verdicts[1].status == "not asked"
+    assert report.verdicts[1].status == "skipped"
     assert "check it with --suite worldinworld" in report.verdicts[1].explanation
 
 
 def test_none_is_not_asked() -> None:
     report = check_model(NoModel(), suite="worldinworld")
-    assert set(statuses(report).values()) == {"ok", "not asked"}
+    assert set(statuses(report).values()) == {"ok", "skipped"}
 
 
 @pytest.mark.parametrize("control", ["actions", "camera", "text"])

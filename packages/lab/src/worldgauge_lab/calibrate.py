@@ -441,7 +441,7 @@ def _checked_space(model: WorldModel, space: str) -> ActionSpace:
     if holds_videos(model) or not imagines(model):
         raise UsageError(f"model '{spec.name}' takes no controls; nothing to calibrate")
     if spec.view != "perspective":
-        raise UsageError(f"model '{spec.name}' draws panoramas; a calibration looks at perspective views")
+        raise UsageError(f"model '{spec.name}' renders panoramas; a calibration needs perspective views")
     if "truth" in spec.inputs:
         raise UsageError(f"model '{spec.name}' plays the recorded future; nothing to calibrate")
     if "calibration" in spec.settings:

@@ -410,7 +410,7 @@ def _control(name: str, answers: Sequence[Response], starts: Sequence[str], dela
     if why or gain is None:
         return replace(result, status="does not follow", reason=why)
     if gain.low is not None and gain.high is not None and gain.low <= 0 <= gain.high:
-        told = f"{gain.mean:.2g} [{gain.low:.2g}, {gain.high:.2g}] of what is asked, over {gain.n} start images"
+        told = f"{gain.mean:.2g} [{gain.low:.2g}, {gain.high:.2g}] of the commanded motion, over {gain.n} start images"
         if len({value > 0 for value in each if value}) > 1:
             return replace(result, status="does not follow", reason=f"its motion goes either way: {told}")
         return replace(result, reason=f"its motion is not told from none: {told}; ask from more")

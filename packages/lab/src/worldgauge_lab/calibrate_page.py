@@ -34,9 +34,9 @@ BESIDE = 0.05
 """Share of what is asked from which motion along another component is told."""
 
 _WHOSE: dict[Speed, str] = {
-    "asked": "at the speed that is asked for",
-    "own": "at its own speed, whatever is asked for",
-    "between": "neither at the speed that is asked for nor at its own",
+    "asked": "at the commanded speed",
+    "own": "at its own speed, whatever the command",
+    "between": "neither at the commanded speed nor at its own",
     "unknown": "at a speed that is not known",
 }
 
@@ -124,7 +124,7 @@ def sentences(study: CalibrationStudy) -> list[str]:
             said.append(f"On {name} is left of what each does alone: {', '.join(weaker)}.")
     drifting = [f"{name} {_rate(name, one)}" for name, one in found.drift.items() if _drifts(name, one)]
     if drifting:
-        said.append(f"While nothing is asked it moves: {', '.join(drifting)}; this is taken off.")
+        said.append(f"Without a command it moves: {', '.join(drifting)}; this is taken off.")
     if study.refused:
         said.append(f"{times(len(study.refused), 'answer', 'answers')} failed: {next(iter(study.refused.values()))}")
     return said
@@ -224,7 +224,7 @@ def _gains(study: CalibrationStudy) -> Markup | None:
     if not levels:
         return None
     described = "; ".join(f"{level.name}: {level.mean:.2f}" for level in levels)
-    return curves.forest("gains", "Gain of each control", described, levels, x_label="shown / asked", zero_line=True)
+    return curves.forest("gains", "Gain of each control", described, levels, x_label="shown / wanted", zero_line=True)
 
 
 def _course(ident: str, title: str, controls: list[ControlResult]) -> Markup:
@@ -238,9 +238,9 @@ def _course(ident: str, title: str, controls: list[ControlResult]) -> Markup:
         for one in controls
         if any(one.course)
     ]
-    described = f"{title}: the share of what was asked that is shown, over {HORIZON} frames"
+    described = f"{title}: the share of the commanded motion that is shown, over {HORIZON} frames"
     return curves.line_chart(
-        ident, title, described, told, x_label="frame", y_label="shown / asked", unit=False, whole=True
+        ident, title, described, told, x_label="frame", y_label="shown / wanted", unit=False, whole=True
     )
 
 

@@ -379,7 +379,7 @@ def train_nearness(
         out,
         "network",
         lambda made: (
-            f"its estimates have a rank correlation of {made['rank_correlation']:.2f} with the metres to walk, and of "
+            f"its estimates have a rank correlation of {made['rank_correlation']:.2f} with the metres to move, and of "
             f"{made['rank_correlation_within_3_m']:.2f} within 3 m"
         ),
         json,

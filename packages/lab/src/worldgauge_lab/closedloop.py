@@ -302,7 +302,7 @@ def _gain_words(
         pairs = [(labels.index(gain.label), labels.index(gain.base)) for gain in gains]
         smallest = detectable_effect(values, clusters, pairs=pairs)
         seen = "too few episodes" if smallest is None else f"nothing below about {smallest:.3g} points would be seen"
-        said.append(f"Not told apart from the base: {', '.join(left)}; that is no proof of equality ({seen}).")
+        said.append(f"No significant difference from base: {', '.join(left)}; no proof of equality ({seen}).")
     return said
 
 

@@ -154,7 +154,7 @@ def _result(
             "lower": cell.low,
             "upper": cell.high,
             "confidence_level": LEVEL,
-            "method": METHODS.get(cell.method, "not told by the suite"),
+            "method": METHODS.get(cell.method, "not stated by the suite"),
         }
     if cell.std is not None:
         uncertainty["standard_deviation"] = cell.std
@@ -221,7 +221,7 @@ def _samples(run: PublishedRun, key: str, model: str, told: Mapping[str, str]) -
             "sample_hash": hashlib.sha256(asked.encode()).hexdigest(),
             "interaction_type": "single_turn",
             "input": {"raw": asked, "reference": []},
-            "output": {"raw": [f"video {video}" if video else "answer in the record"]},
+            "output": {"raw": [f"video {video}" if video else "rollout in the record"]},
             "answer_attribution": [],
             "evaluation": {"score": score.value, "is_correct": _is_best(score)},
             "metadata": metadata | {columns[key]: str(value) for key, value in score.group.items()},

@@ -51,7 +51,7 @@ def write_rrd(runs: Sequence[Path], out: Path, task: str) -> list[Path]:
         raise UnknownNameError("task", task, [name for group in groups for name in group.tasks][:50])
     having = [group for group in having if any(run.ends.get(task) in _ASKED for run in group.runs.values())]
     if not having:
-        raise UsageError(f"no run has scored task '{task}', so there is nothing to record; its journal tells why")
+        raise UsageError(f"no run has scored task '{task}', so there is nothing to record; its journal says why")
     words = [group.suite.name for group in having if isinstance(group.suite, AnsweredSuite)]
     having = [group for group in having if not isinstance(group.suite, AnsweredSuite)]
     if not having:

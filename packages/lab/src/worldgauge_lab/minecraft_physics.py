@@ -117,6 +117,6 @@ def _spots(world: VoxelWorld) -> NDArray[np.int64]:
     full, free = np.isin(SHAPE_OF, SHAPES.index("cube"))[part], ~SOLID[part]
     spots: NDArray[np.int64] = np.argwhere(full[:, :, :-2] & free[:, :, 1:-1] & free[:, :, 2:])
     if len(spots) == 0:
-        raise WorldError(f"nowhere to stand within {_REACH} m of the centre {world.centre}")
+        raise WorldError(f"no place to stand within {_REACH} m of the centre {world.centre}")
     spots += (x0, y0, 1)
     return spots

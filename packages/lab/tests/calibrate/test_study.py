@@ -139,7 +139,7 @@ def test_what_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "space", "said"),
     [
-        (ModelSpec("m", view="panorama"), "walk-look", "draws panoramas"),
+        (ModelSpec("m", view="panorama"), "walk-look", "renders panoramas"),
         (ModelSpec("m", inputs=frozenset({"truth"})), "walk-look", "plays the recorded future"),
         (ModelSpec("m", settings={"calibration": "ab"}), "walk-look", "calibrate it without one"),
         (ModelSpec("m"), "walk-lok", "Did you mean 'walk-look'"),

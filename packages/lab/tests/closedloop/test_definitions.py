@@ -105,7 +105,7 @@ def test_gains_are_paired_tests_against_the_base_corrected_together() -> None:
     assert [gain.difference.mean for gain in told.gains] == pytest.approx([0.0, 30.0, 70.0])
     assert told.words[0].startswith("Told apart as better")
     assert "oracle than none (+70.0 points)" in told.words[0]
-    assert "Not told apart from the base: random" in told.words[1]
+    assert "No significant difference from base: random" in told.words[1]
     table = told.tables[0]
     assert [row.cells[0].mean for row in table.rows] == pytest.approx([20.0, 20.0, 50.0, 90.0])
     assert {cell.n for row in table.rows for cell in row.cells[:1]} == {N}

@@ -117,7 +117,7 @@ class CoverageTrajectory:
         """Cut a training clip."""
         if not (start >= 0 and n >= 1 and start + n <= len(self)):
             raise ShapeError(
-                f"{self.scene}/{self.number}: frames {start} to {start + n - 1} were asked for, but it has {len(self)}"
+                f"{self.scene}/{self.number}: frames {start} to {start + n - 1} are wanted, but it has {len(self)}"
             )
         rows = self.steps[start : start + n]
         # The action that led to the first frame is not part of the clip.
@@ -319,7 +319,7 @@ def _frames(folder: Path, images: str, count: int, size: tuple[int, int]) -> Cli
 
 def _steps(folder: Path, scene: str) -> Iterator[TrajectoryStep]:
     path = folder / STEPS
-    for k, line in enumerate(read_lines(path, MAX_STEPS_BYTES, "collect shorter walks")):
+    for k, line in enumerate(read_lines(path, MAX_STEPS_BYTES, "collect shorter trajectories")):
         where = f"{path}: line {k + 1}"
         row = parse_json(line, where)
         with refused(where):
@@ -360,7 +360,7 @@ class TrajectoryIndex:
         """Draw a clip: a trajectory in proportion to its length, then its first frame."""
         long = [entry for entry in self.trajectories if entry.frames >= n]
         if not long:
-            raise DataError(f"no trajectory has {n} frames; ask for shorter clips")
+            raise DataError(f"no trajectory has {n} frames; choose fewer frames")
         weights = np.array([entry.frames for entry in long], np.float64)
         entry = long[int(rng.choice(len(long), p=weights / weights.sum()))]
         return entry, int(rng.integers(entry.frames - n + 1))

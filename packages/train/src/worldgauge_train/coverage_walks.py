@@ -295,7 +295,7 @@ def coverage_walk(
 ) -> CoverageWalk:
     """Walk to the waypoints of a floor until none is left, or `most_steps` actions are done."""
     if most_steps < 1 or (points is not None and points < 1):
-        raise UsageError(f"a walk needs at least 1 point and 1 step, got {points} and {most_steps}")
+        raise UsageError(f"a trajectory needs at least 1 point and 1 step, got {points} and {most_steps}")
     area_m2 = floor_area(geodesic)
     count = min(point_count(area_m2, rules), points or point_count(area_m2, rules))
     places = np.stack([geodesic.random_point(rng) for _ in range(count)])

@@ -343,7 +343,7 @@ class DemonstrationCollection(Collection):
         had, many = before.get("tasks", []), before.get("per_task", 0)
         if many > now["per_task"] or not set(had) <= set(now["tasks"]):
             raise RunError(
-                f"{self.out} has {many} of each of {', '.join(had)}: ask for all of them, or into another folder"
+                f"{self.out} has {many} of each of {', '.join(had)}: collect all of them, or use another folder"
             )
 
     def camera(self) -> Mapping[str, Any]:

@@ -40,7 +40,7 @@ def export_data(
 ) -> ExportedData:
     """Write the walks of a data set in another form."""
     if to not in FORMS:
-        raise UnknownNameError("form of walks", to, FORMS)
+        raise UnknownNameError("dataset format", to, FORMS)
     if split not in get_args(Split):
         raise UnknownNameError("split", split, get_args(Split))
     if out.exists():
@@ -60,7 +60,7 @@ def export_data(
     count = FORMS[to](sound(), out)
     if not count:
         why = f"; the first of {len(damaged)} damaged ones: {damaged[0].why}" if damaged else ""
-        raise DataError(f"{data}: no walk of split '{split}'{why}")
+        raise DataError(f"{data}: no episode of split '{split}'{why}")
     return ExportedData(out, count, tuple(damaged))
 
 

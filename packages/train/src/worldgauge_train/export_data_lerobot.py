@@ -176,7 +176,7 @@ def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip |
         one = features.get(name) if isinstance(features, dict) else None
         if not isinstance(one, dict) or (count is not None and list(one.get("shape", ())) != [count]):
             raise DataError(
-                f"{where}: no feature '{name}'{f' of {count} numbers' if count else ''}; walks need poses, cameras, "
+                f"{where}: no feature '{name}'{f' of {count} numbers' if count else ''}; episodes need poses, cameras, "
                 "actions and frames"
             )
     space, size = _space_of(info, where), _frame_size_of(info, where)
@@ -215,7 +215,7 @@ def _check_whole(info: dict[str, Any], episodes: Any, table: Any, where: Path) -
     ):
         if info.get(key) != len(rows):
             raise DataError(
-                f"{where}: tells {info.get(key)} {what}, the tables hold {len(rows)}; fetch the files that are missing"
+                f"{where}: states {info.get(key)} {what}, the tables hold {len(rows)}; fetch the files that are missing"
             )
         if not np.array_equal(np.sort(rows[column].to_numpy()), np.arange(len(rows))):
             raise DataError(f"{where}: the {what} of the tables are not numbered 0 to {len(rows) - 1}, each once")
@@ -241,7 +241,7 @@ def _read_clip(
         values = np.stack(own["action"].to_list()).astype(np.float32)[:-1]
         text = words.get(int(own["task_index"].iloc[0]))
     except (KeyError, ValueError, TypeError, IndexError) as error:
-        raise DataError(f"{folder}: walk {row.get('episode_index')}: a row is damaged ({error})") from error
+        raise DataError(f"{folder}: episode {row.get('episode_index')}: a row is damaged ({error})") from error
     clip = Clip.open(check_inside(path, folder))
     if abs(clip.fps - space.fps) * len(clip) >= 0.5 * space.fps:
         raise DataError(f"{path}: runs at {clip.fps:g} frames/s, info.json says {space.fps:g}; export it again")

@@ -100,7 +100,7 @@ def encode_example(features: Mapping[str, Values]) -> bytes:
     size = example.ByteSize()
     if size > MOST_BYTES:
         raise DataError(
-            f"a walk of {size} bytes is more than a record can hold; export shorter walks or smaller frames"
+            f"an episode of {size} bytes is more than a record can hold; export shorter episodes or smaller frames"
         )
     data: bytes = example.SerializeToString(deterministic=True)
     return data
@@ -243,7 +243,7 @@ def read_rlds(folder: Path, split: Split = "test") -> Iterator[TrainingClip | Da
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{where}: a field is missing or damaged ({error})") from error
     if not named:
-        raise DataError(f"{where}: no data set '{NAME}'; only walks that worldgauge wrote as RLDS can be read")
+        raise DataError(f"{where}: no data set '{NAME}'; only RLDS that worldgauge wrote can be read")
     lengths = known.get(split, [])
     if len(lengths) > MOST_SHARDS:
         raise DataError(f"{where}: {len(lengths)} files are more than can be read")
@@ -256,7 +256,7 @@ def read_rlds(folder: Path, split: Split = "test") -> Iterator[TrainingClip | Da
             yield clip_or_damage(f"rlds/{number:06d}", partial(_clip_of, record, f"{number:06d}", split, size, space))
             number, count = number + 1, count + 1
         if count != length:
-            raise DataError(f"{path}: holds {count} walks, {where.name} tells {length}")
+            raise DataError(f"{path}: holds {count} episodes, {where.name} states {length}")
 
 
 def _example_of(clip: TrainingClip) -> dict[str, Any]:
@@ -290,16 +290,16 @@ def _clip_of(record: StoredRecord, name: str, split: Split, size: tuple[int, int
         whole = (first == (np.arange(frames) == 0)).all() and (last == (np.arange(frames) == frames - 1)).all()
         text = words[0].decode()
     except (KeyError, ValueError, AttributeError, IndexError, UnicodeDecodeError) as error:
-        raise DataError(f"walk {name}: a feature of its steps is missing or damaged ({error})") from error
+        raise DataError(f"episode {name}: a feature of its steps is missing or damaged ({error})") from error
     if not whole:
-        raise DataError(f"walk {name}: its steps are not one episode from the first to the last")
+        raise DataError(f"episode {name}: its steps are not one episode from the first to the last")
     poses = np.tile(np.eye(4), (frames, 1, 1))
     poses[:, :3] = state
 
     def frame(at: int) -> Image:
-        picture = decode_png(pictures[at], f"walk {name}, frame {at}")
+        picture = decode_png(pictures[at], f"episode {name}, frame {at}")
         if picture.shape != (size[1], size[0], 3):
-            raise DataError(f"walk {name}, frame {at}: {picture.shape[1]}x{picture.shape[0]} pixels, not {size}")
+            raise DataError(f"episode {name}, frame {at}: {picture.shape[1]}x{picture.shape[0]} pixels, not {size}")
         return picture
 
     return TrainingClip(
@@ -325,7 +325,7 @@ def _told(folder: Path) -> tuple[tuple[int, int], ActionSpace]:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{where}: a field is missing or damaged ({error})") from error
     if features != _features((width, height), len(space)):
-        raise DataError(f"{folder / 'features.json'}: other features than those of walks that worldgauge writes")
+        raise DataError(f"{folder / 'features.json'}: its features are not those that worldgauge writes")
     return (width, height), space
 
 
@@ -341,7 +341,7 @@ def _write_facts(folder: Path, first: TrainingClip, lengths: list[int], size: in
         "name": NAME,
         "version": VERSION,
         "fileFormat": "tfrecord",
-        "description": "Recorded walks with exact camera poses, written by worldgauge.",
+        "description": "Recorded episodes with exact camera poses, written by worldgauge.",
         "releaseNotes": {VERSION: "First layout."},
         "splits": [split],
     }

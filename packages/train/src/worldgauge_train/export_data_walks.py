@@ -40,7 +40,7 @@ def rate_of(clip: TrainingClip) -> float:
 def pinhole(clip: TrainingClip) -> Camera:
     """The camera of a walk."""
     if not isinstance(clip.camera, Camera):
-        raise DataError(f"{clip.id}: panoramas have no pinhole camera, which walks of this form need")
+        raise DataError(f"{clip.id}: panoramas have no pinhole camera, which this format needs")
     return clip.camera
 
 

@@ -161,7 +161,7 @@ class Trained:
                 raise
             why = " ".join(str(error).split())[:200]
             raise ModelError(
-                f"'{self.spec.name}' cannot draw ({why}); is its config.json that of its weights?"
+                f"'{self.spec.name}' cannot generate ({why}); is its config.json that of its weights?"
             ) from error
 
     def _question(self, request: RolloutRequest) -> Question:
@@ -203,7 +203,7 @@ class Trained:
         drawing = self._drawing
         if steps is not None:
             if drawing.sampling.steps == 0:
-                raise UsageError("trained: leave steps out: this network draws a step at once")
+                raise UsageError("trained: leave steps out: this network generates a step at once")
             if not 1 <= steps <= MOST_STEPS:
                 raise UsageError(f"trained: steps is {steps}; give 1 to {MOST_STEPS}")
         if memory not in (None, drawing.net.shape.memory, "window"):

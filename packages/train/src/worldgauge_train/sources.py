@@ -186,7 +186,7 @@ class MindWalks:
     families: tuple[str, ...] = option(FAMILIES, "Kinds of scene, used in turn.", choices=FAMILIES)
     perspectives: tuple[str, ...] = option(("1st",), "Perspectives, used in turn.", choices=PERSPECTIVES)
     spaces: Literal["shared", "all"] = option("shared", "What keys do: the shared space, or all five in turn.")
-    frames: int = option(216, "Frames of a walk.", low=8, high=20_000)
+    frames: int = option(216, "Frames per episode.", low=8, high=20_000)
 
     @property
     def fps(self) -> float:
@@ -234,7 +234,7 @@ class MindWalks:
             return TrainingClip(
                 f"{number:07d}", "walks", split, digest_of(told), frames, walk.actions, poses, camera, world=here.facts
             )
-        raise WorldError(f"walk {number}: no walk of {self.frames} frames in {_WORLDS_TRIED} worlds; ask for fewer")
+        raise WorldError(f"episode {number}: no path of {self.frames} frames in {_WORLDS_TRIED} worlds; set fewer")
 
 
 @training_sources.register("targetbench")

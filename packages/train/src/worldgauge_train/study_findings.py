@@ -100,7 +100,7 @@ def memory_arms(
             rows.append((f"{label} at {ALL if most is None else most}", text, end, tick))
         if len(able) < len(counts):
             left = ", ".join(str(n) for n in counts[len(able) :])
-            said.append(f"{label} takes no more than {most} frames, so it is not asked with {left}.")
+            said.append(f"{label} takes no more than {most} frames, so it is not evaluated with {left}.")
         arms += [
             Arm(name, model, label, at, None if name == rows[0][0] else rows[0][0], tick)
             for name, model, at, tick in rows
@@ -425,7 +425,7 @@ def _words(
             if sign * way * gain.difference.mean > 0
         ]
         if told:
-            said.append(f"{measure.title}: told apart as {text}, p corrected: {', '.join(told)}.")
+            said.append(f"{measure.title}: significantly {text}, p corrected: {', '.join(told)}.")
     left = [gain.label for gain in own if gain.p is None or gain.p > ALPHA]
     if left:
         values = {one.arm.label: dict(one.values.get(measure.metric, {})) for one in scores}
@@ -434,7 +434,7 @@ def _words(
         smallest = detectable_effect(values, clusters, pairs=pairs)
         seen = "too few tasks" if smallest is None else f"nothing below about {smallest:.3g} would be seen"
         said.append(
-            f"{measure.title}: not told apart from the base: {', '.join(left)}; that is no proof of equality ({seen})."
+            f"{measure.title}: no significant difference from base: {', '.join(left)}; no proof of equality ({seen})."
         )
     return said
 
@@ -493,7 +493,7 @@ def page_of(finding: StudyFinding, command: str = "") -> StudyPage:
         figures.append(Figure(measure.title, _draw(finding, f"plot-{place}", cells, measure.title, styles), note,
                               study.drawn))  # fmt: skip
     if study.is_timed and study.drawn == "lines":
-        note = "Of each answer, by the clock of this machine, so machines cannot be compared."
+        note = "Wall-clock time per rollout on this machine, so machines cannot be compared."
         cells = [point.speed or Cell(None, None, 0) for point in finding.points]
         figures.append(Figure("Speed", _draw(finding, "plot-speed", cells, SPEED, styles), note))
     about = f"World models on the tasks of {finding.suite}"

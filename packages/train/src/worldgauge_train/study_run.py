@@ -70,9 +70,7 @@ def memory_study(asked: StudyRequest, models: Sequence[str], contexts: Sequence[
     arms, said = memory_arms({label: entry.text or "" for label, entry in entries.items()}, contexts, held)
     for label in entries:
         if sum(arm.family == label for arm in arms) < 2:
-            raise UsageError(
-                f"study memory: '{label}' can be asked with one context only; give --context such as 1,all"
-            )
+            raise UsageError(f"study memory: '{label}' runs with one context only; give --context such as 1,all")
     return run_arms(MEMORY, arms, asked, said=said)
 
 

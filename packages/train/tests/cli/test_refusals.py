@@ -160,7 +160,7 @@ def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
         is_started(2, "cuda:0", False)
     assert not is_started(2, "cuda:0", True)
     assert "Did you mean 'trackio'" in refused(place, "--log", "trackoi")
-    assert "9 clips are asked for, there are 4" in refused(place, "--clips", "9")
+    assert "--clips 9: there are only 4" in refused(place, "--clips", "9")
     assert "windows need 8" in refused(place, data="loops-train-50-2-6")
     assert "begins from a checkpoint" in refused(place, "--stage", "distil")
     assert "Did you mean 'conv'?" in refused(place, "--set", "architecture=convs")
@@ -171,7 +171,7 @@ def test_what_cannot_be_trained_is_one_line(place: Path) -> None:
     overlapping = "--validate", "loops-or-steps=loops-test-0-2-30"
     said = refused(place, *overlapping)
     assert "only test parts" in said
-    assert "or, to look at test scenes, say --allow-test" in said
+    assert "or, to use test scenes, add --allow-test" in said
     assert "2 of its 2 scenes are also trained on" in refused(place, *overlapping, "--allow-test")
     assert "another kind" in refused(place, "--validate", "loops-or-steps=steps-train-0-2-30")
     assert "no such folder" in refused(place, "--validate", "loops-or-steps=nowhere")

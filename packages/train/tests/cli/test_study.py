@@ -69,7 +69,7 @@ def test_numbers_of_clips_that_cannot_be_compared(clips: Path, tmp_path: Path) -
         (Trainings(sources, (1, 4), 1, cache), "takes --base, or --recipe"),
         (Trainings(sources, (0, 4), 1, cache, recipe=recipe), "leave 0 out"),
         (Trainings(sources, (4,), 1, cache, recipe=recipe), "two numbers above 0"),
-        (Trainings(sources, (1, 9), 1, cache, recipe=recipe), "9 clips are asked for, there are 4"),
+        (Trainings(sources, (1, 9), 1, cache, recipe=recipe), "--clips 9: there are only 4"),
     ):
         with pytest.raises(UsageError, match=words):
             data_study(asked, trainings)

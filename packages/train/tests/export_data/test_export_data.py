@@ -167,7 +167,7 @@ def test_tables_of_several_files_are_read_whole(written: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("missing", "words"),
-    [("meta/episodes", "tells 3 walks, the tables hold 2"), ("data", "tells 28 frames, the tables hold 19")],
+    [("meta/episodes", "states 3 walks, the tables hold 2"), ("data", "states 28 frames, the tables hold 19")],
 )
 def test_a_file_that_is_missing_is_one_line(written: Path, tmp_path: Path, missing: str, words: str) -> None:
     shutil.copytree(written, tmp_path / "set")
@@ -267,7 +267,7 @@ def test_what_cannot_be_written_is_one_line(walks: Path, tmp_path: Path) -> None
         export_data(walks, tmp_path / "x", source="lopnav")
     with pytest.raises(UsageError, match="exists already"):
         export_data(walks, tmp_path, source="loopnav")
-    with pytest.raises(DataError, match="no walk of split 'val'"):
+    with pytest.raises(DataError, match="no episode of split 'val'"):
         export_data(walks, tmp_path / "x", source="loopnav", split="val")
     assert not (tmp_path / "x").exists()
 

@@ -111,7 +111,7 @@ def test_a_changed_byte_is_one_damaged_walk(copy: Path) -> None:
         (lambda data: bytes([data[0] ^ 1]) + data[1:], "length of a record is damaged"),
         (lambda data: data[:-1], "passes the end"),
         (lambda data: data + b"abc", "length of a record is damaged"),
-        (lambda data: data + data, "holds 6 walks"),
+        (lambda data: data + data, "holds 6 episodes"),
     ],
 )
 def test_a_file_that_is_cut_or_too_long(copy: Path, change: Callable[[bytes], bytes], words: str) -> None:
@@ -129,8 +129,8 @@ def test_a_file_that_is_cut_or_too_long(copy: Path, change: Callable[[bytes], by
         ("dataset_info", lambda told: told["splits"][0].update(shardLengths=[1] * 100_001), "more than can be read"),
         ("dataset_info", lambda told: told["splits"][0].update(name="../x"), ""),
         ("metadata", lambda told: told.update(frame_size=[1]), "a field is missing or damaged"),
-        ("metadata", lambda told: told.update(frame_size=[10**9, 10**9]), "other features"),
-        ("features", lambda told: told["featuresDict"]["features"].pop("steps"), "other features"),
+        ("metadata", lambda told: told.update(frame_size=[10**9, 10**9]), "features are not those"),
+        ("features", lambda told: told["featuresDict"]["features"].pop("steps"), "features are not those"),
     ],
 )
 def test_another_data_set_is_one_line(copy: Path, name: str, change: Callable[[Any], object], words: str) -> None:
@@ -159,8 +159,8 @@ def test_steps_that_do_not_fit_are_a_damaged_walk(copy: Path) -> None:
             }
             write_record(file, encode_example({**one, **floats}))
     whys = [one.why for one in read_rlds(copy, "train") if isinstance(one, DamagedClip)]
-    assert whys[0] == "walk 000000: its steps are not one episode from the first to the last"
-    assert all(why.startswith("walk 00000") and "of its steps is missing or damaged (cannot" in why for why in whys[1:])
+    assert whys[0] == "episode 000000: its steps are not one episode from the first to the last"
+    assert all(why.startswith("episode 0") and "of its steps is missing or damaged (cannot" in why for why in whys[1:])
     assert len(whys) == 3
 
 

@@ -17,7 +17,7 @@ def test_a_model_is_shown_more_and_more() -> None:
         ("b at 8", "trained:ckpt/b", 8.0, "b at 1"),
     ]
     assert [arm.tick for arm in arms] == ["", "", "all", "", ""]
-    assert said == ["b takes no more than 8 frames, so it is not asked with 8."]
+    assert said == ["b takes no more than 8 frames, so it is not evaluated with 8."]
 
 
 def test_steps_and_pairs() -> None:

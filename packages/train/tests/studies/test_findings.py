@@ -49,8 +49,8 @@ def test_what_is_told_apart_and_what_is_not() -> None:
     assert [(gain.label, gain.base) for gain in found.gains] == [("m at 24", "m at 1"), ("m at all", "m at 1")]
     assert found.gains[0].difference.n == 16
     better, left = found.words
-    assert better.startswith("Mean squared error: told apart as better, p corrected: m at 24 than m at 1 (-0.00")
-    assert "not told apart from the base: m at all" in left
+    assert better.startswith("Mean squared error: significantly better, p corrected: m at 24 than m at 1 (-0.00")
+    assert "no significant difference from base: m at all" in left
     assert "nothing below about" in left
     (table,) = found.tables
     assert table.columns == ("mean", "difference from its base")
@@ -61,13 +61,13 @@ def test_what_is_told_apart_and_what_is_not() -> None:
 
 def test_more_is_better_where_the_metric_says_so() -> None:
     found = conclude(MEMORY, "mind", [DETAIL], arms(), {})
-    assert found.words[0].startswith("Detail: told apart as better, p corrected: m at 24 than m at 1 (+0.00")
+    assert found.words[0].startswith("Detail: significantly better, p corrected: m at 24 than m at 1 (+0.00")
 
 
 def test_clusters_leave_fewer_to_compare() -> None:
     found = conclude(MEMORY, "mind", [ERROR], arms(), {f"t{k}": f"c{k % 2}" for k in range(16)})
     assert found.gains[0].difference.clusters == 2
-    assert not any("told apart as" in words for words in found.words), "two scenes prove nothing"
+    assert not any("significantly " in words for words in found.words), "two scenes prove nothing"
 
 
 def test_speed_stands_beside() -> None:
@@ -92,7 +92,7 @@ def test_nothing_measured_is_nothing_said() -> None:
     found = conclude(MEMORY, "mind", [ERROR], empty, {})
     assert [row.cells[0].n for row in found.tables[0].rows] == [0, 0, 0, 0]
     assert found.words == (
-        "Mean squared error: not told apart from the base: m at 24, m at all; that is no proof of equality (too few "
+        "Mean squared error: no significant difference from base: m at 24, m at all; no proof of equality (too few "
         "tasks).",
     )
 
@@ -104,7 +104,7 @@ def test_pages_of_all_kinds_are_drawn(tmp_path: Path) -> None:
         text = page.read_text()
         assert study.question in text
         assert "worldgauge study &lt;x&gt;" in text
-        assert "told apart as better" in text
+        assert "significantly better" in text
         files = sorted(one.name for one in tmp_path.glob(f"{study.name}-*.svg"))
         assert len(files) == (3 if study is DENOISING else 2)
         assert all((tmp_path / name).read_text().startswith("<svg") for name in files)

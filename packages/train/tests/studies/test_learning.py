@@ -49,5 +49,5 @@ def test_every_number_of_a_validation_has_its_drawing(tmp_path: Path) -> None:
 
 
 def test_an_empty_log_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing to draw"):
+    with pytest.raises(DataError, match="holds no values yet"):
         write_learning_curve(checkpoint(tmp_path / "a", []), tmp_path / "a.html")

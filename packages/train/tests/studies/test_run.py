@@ -46,7 +46,7 @@ def test_what_cannot_be_meant_is_one_line(clips: Path, tmp_path: Path) -> None:
     one = asked(clips, tmp_path)
     with pytest.raises(UsageError, match="from 1 on"):
         memory_study(one, ["mean"], [0, None])
-    with pytest.raises(UsageError, match="can be asked with one context only"):
+    with pytest.raises(UsageError, match="runs with one context only"):
         memory_study(one, ["freeze"], [1, 8])
     with pytest.raises(UsageError, match="two numbers of denoising steps"):
         denoising_study(one, ["mean"], [4])

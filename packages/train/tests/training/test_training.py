@@ -336,7 +336,7 @@ def test_a_checkpoint_tells_terms_and_determinism_and_is_gone_on_with_alike(mate
     free = replace(material, clips=[replace(one, terms="none") for one in material.clips])
     second = train(changed(TINY, {"steps": 2}), free, tmp_path / "second", parent=first)
     assert read_json_object(second / "config.json")["licence"]["data"] == ["none", "unknown"]
-    assert "terms of the pictures it learned from: none, unknown" in list(sentences_of(inspected(second)))
+    assert "terms of its training images: none, unknown" in list(sentences_of(inspected(second)))
 
 
 def test_a_checkpoint_of_before_is_gone_on_with(material: Material, tmp_path: Path) -> None:

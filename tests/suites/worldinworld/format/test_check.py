@@ -86,9 +86,9 @@ def test_what_a_run_of_them_can_tell_apart_is_told(data: Path) -> None:
     assert found is not None
     assert of_questions is not None
     table = report.report().table
-    (told,) = [note for note in table.notes if "told apart" in note]
+    (told,) = [note for note in table.notes if "detectable" in note]
     assert told.startswith(
-        f"two models can be told apart that differ by: navigation {found:.0f} points (episodes: 12, "
+        f"minimum detectable difference of two models: navigation {found:.0f} points (episodes: 12, "
     )
     assert f"questions {of_questions:.0f} points (episodes: 12, scenes: 4; " in told
     assert re.search(r"scenes: 4; \d+0 would tell 10\)", told), "and how many episodes would tell ten points"

@@ -115,10 +115,10 @@ def conclusions(found: MetricStudy) -> tuple[str, ...]:
             said.append(f"Do not see {name.replace('_', ' ')} at its usual strength: {', '.join(missed)}.")
     numb = _named(found, lambda column, curve: column.kind == "degrades" and _is_numb(curve))
     if numb:
-        said.append(f"Look at pictures and yet see nothing at any strength: {numb}.")
+        said.append(f"Compare images and yet do not react at any strength: {numb}.")
     blind = [row.metric for row in found.measured if any(curve.blind for curve in row.curves.values())]
     if blind:
-        why = "Read exact masks, not pictures, so that colour, noise, blur and JPEG cannot touch them"
+        why = "Use exact masks, not images, so that colour, noise, blur and JPEG cannot touch them"
         said.append(f"{why}: {', '.join(blind)}.")
     praised = _named(found, lambda column, curve: _is_praised(curve))
     if praised:
@@ -184,7 +184,7 @@ def _span(counts: set[int]) -> str:
 KINDS = {
     "keeps": ("k2", "keep the scene"),
     "changes": ("k1", "change the scene"),
-    "degrades": ("k8", "degrade the picture"),
+    "degrades": ("k8", "degrade the image"),
     "moves": ("k3", "move the camera"),
 }
 """Colour and words of each kind of perturbation."""

@@ -347,7 +347,7 @@ def _of_pairs(
         "a pair prefer."
     ]
     if alone:
-        notes.append(f"{alone} pairs were judged by one person only and tell nothing of {PEOPLE}.")
+        notes.append(f"{alone} pairs were judged by one person only and say nothing about {PEOPLE}.")
     return PeopleStudy(tuple(rows), (*notes, *found.notes))
 
 
@@ -453,7 +453,7 @@ def _picture(path: Path | None) -> Image | None:
         return None
     read = cv2.imread(str(path), cv2.IMREAD_COLOR)
     if read is None:
-        raise DataError(f"{path}: not a picture")
+        raise DataError(f"{path}: not an image")
     return np.ascontiguousarray(read[:, :, ::-1]).astype(np.uint8)
 
 

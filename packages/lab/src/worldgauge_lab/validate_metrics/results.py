@@ -93,7 +93,7 @@ def severity_scales(seed: int) -> tuple[SeverityScale, ...]:
         SeverityScale(
             "translation",
             "keeps",
-            "the picture moved right and down",
+            "the image moved right and down",
             STRENGTHS,
             lambda s: f"{100 * p.SHIFT * s:g} % of its size",
             _of(lambda rgb, labels, s: p.translation(rgb, labels, shift=p.SHIFT * s)),
@@ -101,7 +101,7 @@ def severity_scales(seed: int) -> tuple[SeverityScale, ...]:
         SeverityScale(
             "rotation",
             "keeps",
-            "the picture turned",
+            "the image turned",
             STRENGTHS,
             lambda s: f"{p.TURN_DEG * s:g}°",
             _of(lambda rgb, labels, s: p.rotation(rgb, labels, turn_deg=p.TURN_DEG * s)),

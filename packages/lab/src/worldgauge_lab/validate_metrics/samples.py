@@ -221,7 +221,7 @@ def read_samples(source: Path, count: int) -> Samples:
         if not trajectory.invalid:
             first.setdefault(trajectory.location, trajectory)
     if not first:
-        raise DataError(f"{source}: no valid recording of a walk; collect some or leave the folder out")
+        raise DataError(f"{source}: no valid recording; collect some or leave the folder out")
     worlds = worlds_of(source)
     episodes = [loopnav.load(each, worlds.get(place)) for place, each in first.items()]
     if len({(e.clip.width, e.clip.height, e.world is None) for e in episodes}) > 1:

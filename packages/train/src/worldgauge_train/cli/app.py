@@ -365,7 +365,7 @@ def _sentences(facts: dict[str, Any], recipe: Recipe, validated: bool) -> Iterat
         windows = f"{facts['windows']} windows of {recipe.length} frames"
         yield f"{facts['clips']} clips, {facts['frames']} frames: {windows}, {steps}"
     if "walks" in facts:
-        yield f"{facts['walks']}: drawn while training, {facts['walks_held']} at a time; {steps}"
+        yield f"{facts['walks']}: rendered while training, {facts['walks_held']} at a time; {steps}"
     yield from sentences_of_clips(facts)
     if not validated:
         yield "Not validated: give --validate SOURCE=FOLDER of other worlds."
@@ -397,7 +397,7 @@ def sentences_of_plan(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts.get("parameters"):
         yield f"{facts['parameters']} weights"
     if facts.get("trained"):
-        yield f"{facts['trained']} of them are trained; they and what is kept beside take {facts['held_gb']:.3g} GB"
+        yield f"{facts['trained']} of them are trained; with gradients they take {facts['held_gb']:.3g} GB"
     if facts.get("paper_hours"):
         yield (
             f"{facts['flops'] / 1e15:.3g} PFLOP a step on paper, {facts['paper_hours']:.3g} hours in all at "
@@ -446,7 +446,7 @@ def sources_of(data: list[str]) -> tuple[list[tuple[str, Path]], str | None]:
         else:
             walks.append(text)
     if len(walks) > 1:
-        raise UsageError(f"--data takes one source of walks, not {' and '.join(walks)}; give its settings after '?'")
+        raise UsageError(f"--data takes one generator, not {' and '.join(walks)}; give its settings after '?'")
     return folders, walks[0] if walks else None
 
 

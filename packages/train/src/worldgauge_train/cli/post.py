@@ -201,7 +201,7 @@ def _adapt(
     usable = {one.id for one in material.clips if len(one) >= made.frames}
     made = made.with_steps(len(usable))
     if job.validate != "none" and (made.prompt or not made.actions):
-        raise UsageError(f"--validate tells actions alone, and the recipe has prompt = '{made.prompt}'; leave it out")
+        raise UsageError(f"--validate passes actions only, and the recipe has prompt = '{made.prompt}'; leave it out")
     validation = validation_of(job.validate, job.allowed, material, made, job.cache, None)
     plan = {"validated_on": None if validation is None else validation.what}
     if dry_run:

@@ -57,7 +57,7 @@ class Wan(Brought):
         super().__init__(pipe)
         self.is_first_shown = self.shows_in_place(pipe)
         if not self.is_first_shown and self.nets[0].config.in_channels == pipe.vae.config.z_dim:
-            raise UsageError(f"this {type(pipe).__name__} is told words alone: no picture enters its network")
+            raise UsageError(f"this {type(pipe).__name__} is conditioned on text only: no image enters its network")
 
     @staticmethod
     def shows_in_place(pipe: Any) -> bool:

@@ -142,7 +142,7 @@ class CausalNet(VideoNetwork):
             if not fine:
                 raise UsageError(f"recipe: {told}")
         if settings["together"] and settings["memory"] != "window":
-            raise UsageError(f"recipe: a network that looks both ways takes no memory such as '{settings['memory']}'")
+            raise UsageError(f"recipe: a bidirectional network takes no memory such as '{settings['memory']}'")
         memory = memories.get(settings["memory"])(settings["fetched"])
         return CausalShape(
             columns,

@@ -214,7 +214,7 @@ class Adopted(Codec):
     def of_checkpoint(cls, told: Mapping[str, Any], folder: Path | None) -> Adopted:
         """Make one; see `Codec`."""
         if folder is None:
-            raise UsageError("this network draws in the planes of an autoencoder: name its folder with codec=FOLDER")
+            raise UsageError("this network generates latents: name the folder of its autoencoder with codec=FOLDER")
         made = cls(folder)
         if made.digest != told["digest"]:
             raise DataError(f"{folder} holds another autoencoder than the network was trained with")

@@ -99,7 +99,7 @@ class Adaptation:
             ("average", 0 <= self.average < 1, "0 to below 1"),
             ("shift", 0 <= self.shift <= 100, "0 to 100"),
             ("actions", self.actions or self.prompt != "",
-             "true, or a prompt: else it is told nothing of what is done"),
+             "true, or a prompt: else it is not conditioned on the actions"),
         ):  # fmt: skip
             if not fine:
                 raise UsageError(f"recipe: {name} is {getattr(self, name)!r}; give {rule}")
@@ -138,7 +138,7 @@ def check_words(clips: Mapping[str, TrainingClip], kind: str) -> None:
 
 def _steps(actions: Actions, name: str) -> tuple[Primitive, ...]:
     if [axis.name for axis in actions.space.axes] != [axis.name for axis in NAV_STEPS.axes]:
-        raise UsageError(f"{name} has actions of '{actions.space.name}'; nav/v1 tells steps of '{NAV_STEPS.name}'")
+        raise UsageError(f"{name} has actions of '{actions.space.name}'; nav/v1 takes steps of '{NAV_STEPS.name}'")
     pressed = np.asarray(actions.values) > 0.5
     return tuple(Primitive(int(row.argmax()) + 1) if row.any() else Primitive.STOP for row in pressed)
 
@@ -197,7 +197,7 @@ def write_diffsynth(clips: Sequence[TrainingClip], out: Path, recipe: Adaptation
             continue
         rows += [(name, words) for name in made]
     if not rows:
-        first = next(iter(left_out.items()), ("no walk", "there is none"))
+        first = next(iter(left_out.items()), ("no episode", "there is none"))
         raise UsageError(f"nothing to write: {first[0]}: {first[1]}")
     table = io.StringIO()
     writer = csv.writer(table, quoting=csv.QUOTE_ALL, lineterminator="\n")

@@ -205,7 +205,7 @@ def read_clips(sources: Iterable[tuple[str, Path]], split: Split = "train") -> F
 def drawn_clips(clips: Sequence[TrainingClip], count: int, seed: int) -> list[TrainingClip]:
     """Draw clips; fewer are a part of more."""
     if not 1 <= count <= len(clips):
-        raise UsageError(f"{count} clips are asked for, there are {len(clips)}; leave --clips out for all")
+        raise UsageError(f"--clips {count}: there are only {len(clips)}; leave --clips out for all")
     return [clips[number] for number in sorted(np.random.default_rng(seed).permutation(len(clips))[:count])]
 
 

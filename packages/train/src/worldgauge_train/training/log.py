@@ -185,7 +185,7 @@ def sentences_of(found: Mapping[str, Any]) -> Iterator[str]:
         more = f", {row['unknown']} clips of unknown scenes" if row.get("unknown") else ""
         yield f"trained on {row['source']} ({row.get('split', 'train')}): {what}{more}; digest {row['digest'][:12]}"
     if config.get(LICENCE):
-        yield f"terms of the pictures it learned from: {', '.join(terms_told(config))}"
+        yield f"terms of its training images: {', '.join(terms_told(config))}"
     for one in config.get("lineage", []):
         yield f"began from a checkpoint of the stage {one['stage']}, weights {one['weights'][:12]}"
     if isinstance(config.get("versions"), dict):
@@ -226,7 +226,7 @@ DRAWINGS = (
     LogChart(
         "Energy in seconds 3 to 6, share of the truth's", {"model": "energy_3_6s", "freeze": "freeze_energy_3_6s"}
     ),
-    LogChart("Frames drawn a second", {"model": "frames_per_s"}),
+    LogChart("Frames generated per second", {"model": "frames_per_s"}),
     LogChart("Millions of frames seen", {"training": "frames"}),
 )  # fmt: skip
 
@@ -236,7 +236,7 @@ def write_learning_curve(folder: Path, out: Path, command: str = "") -> Path:
     found, rows = inspected(folder), read_log(folder)
     figures = [figure for place, one in enumerate(DRAWINGS) if (figure := _figure(place, one, rows)) is not None]
     if not figures:
-        raise DataError(f"{folder}: its log holds nothing to draw")
+        raise DataError(f"{folder}: its log holds no values yet")
     name = folder.resolve().name
     return write_page(
         StudyPage("learning curve", name, f"How {name} learned", [*sentences_of(found)], figures, (), {}, command), out

@@ -310,7 +310,7 @@ def _check_room(stage: TrainingStage, codec: Codec, material: Material, out: Pat
     if not is_kept(out):
         learned = sum(one.numel() for net in stage.learners for one in net.parameters())
         beside = sum(one.numel() for net in stage.beside.values() for one in net.parameters())
-        check_disk(out, {"two states": 2 * 4 * (4 * learned + beside), "what is drawn first": stage.stored_bytes})
+        check_disk(out, {"two states": 2 * 4 * (4 * learned + beside), "rendered episodes": stage.stored_bytes})
     if codec.learns and not is_known and material.place is not None:  # planes of a known one may lie there already
         ways = 1 if material.mirror is None else 2
         check_disk(material.place, {"planes": ways * bytes_of(codec, material.clips)})

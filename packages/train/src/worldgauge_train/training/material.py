@@ -237,7 +237,7 @@ def read_material(
         raise UsageError(f"the clips have {len(families)} kinds of actions; train on one, or with told=motion")
     if recipe.told == "motion" and not all(_moves_camera(space) for space in spaces):
         still = ", ".join(sorted(space.name for space in spaces if not _moves_camera(space)))
-        raise UsageError(f"actions of {still} move no camera, so told=motion tells nothing of them; --set told=both")
+        raise UsageError(f"actions of {still} move no camera, so told=motion gives no condition; --set told=both")
     if len(rates) > 1 and recipe.told != "motion":
         several = " and ".join(f"{rate:g}" for rate in rates)
         raise UsageError(f"the clips have {several} frames/s; train on one rate, or with told=motion")
@@ -299,13 +299,13 @@ def _to_validate(source: tuple[str, Path], allow_test: bool) -> tuple[list[Train
     try:
         return read_clips([source], "val").clips, "val"
     except UsageError as error:
-        more = "; or, to look at test scenes, say --allow-test" if there else ""
+        more = "; or, to use test scenes, add --allow-test" if there else ""
         raise UsageError(f"--validate {error}{more}") from None
 
 
 def _check_stride(recipe: Wanted) -> None:
     if recipe.stride != 1:
-        raise UsageError(f"stride = {recipe.stride} is for clips of folders: generated walks have their own rate")
+        raise UsageError(f"stride = {recipe.stride} is for clips of folders: generated episodes have their own rate")
 
 
 def _moves_camera(space: ActionSpace) -> bool:

@@ -93,7 +93,7 @@ def _config(recipe: Recipe, stage: type[TrainingStage], folder: Path | None) -> 
     told = config.get("codec", {})
     codec = told.get("name", "pixels") if isinstance(told, dict) else None
     if codec != recipe.codec:
-        raise UsageError(f"{folder} draws in the planes of '{codec}', and the recipe in those of '{recipe.codec}'")
+        raise UsageError(f"{folder} uses the latents of '{codec}', and the recipe those of '{recipe.codec}'")
     return config
 
 

@@ -196,7 +196,7 @@ def go_on(
             if log is not None:
                 log.add({"step": state.step, "stopped": why})
             _save(out, state, team, hooks)
-            raise DataError(f"{out}: {why}; the state before is kept")
+            raise DataError(f"{out}: {why}; the state before it remains")
         state.step += 1
         state.seconds = time.monotonic() - trained
         fault = learned.verdict(state.step, state.average)

@@ -74,7 +74,7 @@ class WalkSource(Protocol):
         ...
 
 
-walk_sources: Registry[type[Any]] = Registry("source of walks", "worldgauge_train.sources")
+walk_sources: Registry[type[Any]] = Registry("source of generated episodes", "worldgauge_train.sources")
 
 
 def walks_of(text: str) -> WalkSource:

@@ -159,7 +159,7 @@ class TestFolders:
         folder = tiny_pipeline("ti2v", tmp_path / "words")
         index = folder / "model_index.json"
         index.write_text(index.read_text().replace('"expand_timesteps": true', '"expand_timesteps": false'))
-        with pytest.raises(UsageError, match="told words alone"):
+        with pytest.raises(UsageError, match="conditioned on text only"):
             open_brought(folder)
 
 

@@ -78,7 +78,7 @@ def test_recipes_are_read_and_steps_follow_from_epochs() -> None:
     assert target.with_steps(325).steps == -(-325 * 100 // 8)
     assert changed(target, {"steps": "7"}).with_steps(325).steps == 7
     assert changed(target, {"targets": '["q", "k"]'}).targets == ("q", "k")
-    with pytest.raises(UsageError, match="told nothing"):
+    with pytest.raises(UsageError, match="not conditioned on the actions"):
         changed(target, {"prompt": ""})
     with pytest.raises(UsageError, match="targets is"):
         changed(target, {"targets": "[1]"})

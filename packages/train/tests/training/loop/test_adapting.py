@@ -175,7 +175,7 @@ def test_a_damaged_adapter_is_one_line(base: Path, made: Path, tmp_path: Path) -
         ({"frames": 6}, r"takes 4 n \+ 1 of them: --set frames=5"),
         ({"size": (36, 32)}, r"multiples of 16: --set size=\[32,32\]"),
         ({"prompt": "text"}, "glimpses/0 has no words"),
-        ({"prompt": "nav/v1"}, "nav/v1 tells steps of"),
+        ({"prompt": "nav/v1"}, "nav/v1 takes steps of"),
     ],
 )
 def test_recipes_that_do_not_fit(
@@ -225,7 +225,7 @@ def test_by_commands(base: Path, tmp_path: Path) -> None:
     assert "that with --recipe" in " ".join(refused.stderr.split())
     worded = ("--set", "prompt=text", "--validate", "glimpses=.")
     refused = command(tmp_path, *always, "--base", f"diffusers:{base}", "--recipe", "mine.toml", *worded)
-    assert "--validate tells actions alone" in " ".join(refused.stderr.split())
+    assert "--validate passes actions only" in " ".join(refused.stderr.split())
     planned = command(tmp_path, *always, "--base", f"diffusers:{base}", "--recipe", "mine.toml", "--dry-run")
     assert planned.returncode == 0, planned.stderr
     assert "of them are trained" in planned.stdout

@@ -422,7 +422,7 @@ def test_damaged_words_of_a_checkpoint_are_no_traceback(
     folder = train(changed(TINY, {"steps": 1}), material, tmp_path)
     (folder / "config.json").write_text(dumps({**read_json_object(folder / "config.json"), **change}))
     if "licence" in change:
-        assert "terms of the pictures it learned from: unknown" in list(sentences_of(inspected(folder)))
+        assert "terms of its training images: unknown" in list(sentences_of(inspected(folder)))
         return
     with pytest.raises(DataError, match=r"config\.json: .*it is damaged"):
         inspected(folder)

@@ -64,7 +64,7 @@ def test_stages_that_begin_from_nothing(stage: str, memory: str, material: Mater
 def test_a_teacher_draws_all_steps_of_a_window_at_once(material: Material, tmp_path: Path) -> None:
     model = Trained(str(train(changed(TINY, {"stage": "teacher"}), material, tmp_path)))
     assert model.spec.chunk == 6
-    with pytest.raises(UsageError, match="looks both ways"):
+    with pytest.raises(UsageError, match="bidirectional"):
         train(changed(TINY, {"stage": "teacher", "memory": "state"}), material, tmp_path / "none")
 
 

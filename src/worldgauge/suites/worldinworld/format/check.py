@@ -144,7 +144,7 @@ class EpisodeStatistics:
             if row.resolves is not None
         ]:
             notes.append(
-                f"two models can be told apart that differ by: {', '.join(told)}; with 80 % power at the 5 % level, "
+                f"minimum detectable difference of two models: {', '.join(told)}; with 80 % power at the 5 % level, "
                 "the default policies, and episodes that end differently as often as measured"
             )
         table = DataTable("means over usable episodes", columns, rows, tuple(notes))
