@@ -71,7 +71,14 @@ def values(suite: str, data: Path, out: Path) -> dict[str, Any]:
     return {"data": result.folders[0].facts()["data_fingerprint"], "scores": scores}
 
 
-@pytest.mark.parametrize("suite", [name for name in suites.names() if name in collections])
+@pytest.mark.parametrize(
+    "suite",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name == "mind" else [])
+        for name in suites.names()
+        if name in collections
+    ],
+)
 def test_a_run_on_data_collected_again_is_that_of_a_fresh_process(suite: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     demo = suites.get(suite).demo_set()

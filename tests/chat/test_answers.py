@@ -144,8 +144,8 @@ def test_hostile_texts_take_little_time() -> None:
         "`",
     )
     for part in parts:
-        text, begin = part * (1_000_000 // len(part)) + " think", time.process_time()
+        text, begin = part * (200_000 // len(part)) + " think", time.process_time()
         answer_text(text)
         last_object(text)
         answer_start(text)
-        assert time.process_time() - begin < 20, part
+        assert time.process_time() - begin < 4, part

@@ -73,6 +73,7 @@ def others(packages):
 
 
 @pytest.mark.minecraft
+@pytest.mark.slow
 def test_a_server_and_no_server_give_the_same_files(offline, tmp_path, monkeypatch):
     root, result = offline
     online = collect("loopnav", tmp_path, **SMALL, **GAME)

@@ -260,6 +260,7 @@ def test_the_command_plans_and_refuses_in_one_line(made: tuple[CalibrationStudy,
         assert done.stderr.startswith("error: ")
 
 
+@pytest.mark.slow
 def test_the_command_prints_tables_json_and_csv(made: tuple[CalibrationStudy, Path], tmp_path: Path) -> None:
     gains = json.dumps(GAINS, separators=(",", ":"))
     model = f"{MOVERS}:WrongMover?gains={gains}&delay=3&size=[192,108]"
