@@ -154,7 +154,7 @@ def test_an_agent_that_is_nearly_right_makes_the_claims_but_that_of_what_words_a
 ) -> None:
     honest = run_of("degraded", agents.get("degraded")(), "model")
     said = say(honest, *floors)
-    assert said.headline.startswith("degraded plans builds, turns figures in the mind and judges rooms, better than")
+    assert said.headline.startswith("degraded plans builds, rotates figures mentally and judges rooms, better than")
     assert any(line.startswith("Understanding:") and "is not shown" in line for line in said.support)
     # Without the reader and the castle there is no claim: the author cannot choose the floors.
     few = say(honest, *floors[2:])

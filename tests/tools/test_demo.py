@@ -98,7 +98,7 @@ def test_a_part_makes_data_runs_report_and_card_and_ranks_the_model_in_the_part_
     assert card["counts"]["failed"] == card["counts"]["left"] == 0
     report = (tmp_path / "mineanybuild" / "report.html").read_text("utf-8")
     # Mental rotation is in it; understanding is not shown, since words alone get full marks.
-    claim = "degraded plans builds, turns figures in the mind and judges rooms"
+    claim = "degraded plans builds, rotates figures mentally and judges rooms"
     assert card["verdict"] == f"{claim}, better than baselines that cannot plan."
     assert f"<h1>{claim}.</h1>" in report
     assert "represents your model" in report

@@ -361,7 +361,7 @@ def _write_set(placed_set: _PlacedSet, site: Path) -> dict[str, Any]:
     if len({dumps(entry.facts.get("metrics", {})) for entry in entries}) > 1:
         notes.append("Not all were scored with the same versions of metrics: see their pages.")
     defaults = type(suite)().settings
-    changed = {k: v for k, v in facts["settings"].items() if v != defaults.get(k)}
+    changed = {k: v for k, v in facts["settings"].items() if v != defaults.get(k) and not k.endswith("_digest")}
     sets = {set_cells(entry.facts) for entry in entries}
     betters = (headline.betters or (headline.better,) * len(headline.columns)) if headline else ()
     return {

@@ -19,7 +19,7 @@ from worldgauge.suites.loopnav.settings import LoopNavSettings
 
 @suites.register("loopnav")
 class LoopNav(Suite):
-    """Explore a loop, then redraw the way back: spatial memory on walks A → B → A and A → B → C → A."""
+    """Regenerate the way back of a loop: spatial memory on A → B → A and A → B → C → A."""
 
     name = "loopnav"
     version = 1

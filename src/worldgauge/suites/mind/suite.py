@@ -1,4 +1,4 @@
-"""MIND: does a world model keep what it has seen, and does it obey its keys, in first and in third person?"""
+"""MIND: does a world model remember what it has seen and follow its actions, in first and in third person?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from worldgauge.suites.mind.settings import MindSettings
 
 @suites.register("mind")
 class Mind(SubmittedSuite):
-    """Go on with a walk, in other action spaces too, and walk ten paths out and back: memory and obedience."""
+    """Continue an episode, also in other action spaces, and return along ten paths: memory and action following."""
 
     name = "mind"
     Settings = MindSettings
@@ -72,7 +72,7 @@ class Mind(SubmittedSuite):
     @classmethod
     def demo_set(cls, *, full: bool = False) -> DemoSet:
         """See `Suite.demo_set`."""
-        place, question = 2, "Does it keep what it has seen and obey its keys?"
+        place, question = 2, "Does it remember what it has seen and follow its actions?"
         models: tuple[str, ...] = ("truth", "memory", *cls.floor_baselines)
         options = {"action_space": 0, "mirror": 0, "train": 0, "mem": 10, "perspectives": ("1st",), "frames": 180}
         if full:

@@ -77,7 +77,7 @@ def _reasons(headline: Score | None, built: Blueprint | None, scores: Sequence[S
 
 @suites.register(SUITE)
 class MineAnyBuild(AnsweredSuite):
-    """Plan executable builds, understand and imagine them, turn figures in the mind, judge rooms: answers, checked."""
+    """Plan, understand and imagine buildings, rotate figures mentally, judge rooms."""
 
     name = SUITE
     version = 1
@@ -91,7 +91,7 @@ class MineAnyBuild(AnsweredSuite):
     claims: ClassVar[Mapping[str, str]] = {
         "planning": "plans builds",
         "understanding": "places blocks that are listed",
-        "reasoning": "turns figures in the mind",
+        "reasoning": "rotates figures mentally",
         "commonsense": "judges rooms",
     }
     balanced_by = "task"
@@ -122,7 +122,7 @@ class MineAnyBuild(AnsweredSuite):
     @classmethod
     def demo_set(cls, *, full: bool = False) -> DemoSet:
         """See `Suite.demo_set`."""
-        place, question = (5, "Can an agent plan in space, build what it is told and judge rooms?")
+        place, question = (5, "Can an agent plan in space, build from a description and judge rooms?")
         # Six of each kind is the least that a test takes; figures have 36 questions each.
         options = {"structures": 9, "stimuli": 6, "commonsense": 24, "size_px": 128}
         if full:

@@ -19,7 +19,7 @@ from worldgauge.suites.targetbench.settings import TargetSettings
 
 @suites.register("targetbench")
 class TargetBench(Suite):
-    """Show a frame, name a target: the imagined video must hold a usable path there, found by a world decoder."""
+    """Generate a video of the way to a named target: a world decoder measures its camera path."""
 
     name = "targetbench"
     Settings = TargetSettings
