@@ -168,7 +168,7 @@ def test_a_model_that_fails_the_second_time_fails_all_that_asks_again() -> None:
 def test_what_does_not_answer_is_not_asked_on() -> None:
     report = check_model(wrong_models.Raises())
     assert judged(report, "skipped") == REST
-    assert said(report, "speed").startswith("skipped: fix ")
+    assert said(report, "speed").startswith("'long-horizon' was skipped")
     report = check_model(wrong_models.Slow(), deadline_s=0.01)  # found late: a live model cannot be stopped
     assert judged(report, "violated") == {"answers"}
     assert "gave nothing for" in said(report, "answers")

@@ -241,6 +241,6 @@ def view(
     if json:
         print_json(link=viewer.link)
     else:
-        print(f"{viewer.link}: open it in a browser; Ctrl-C ends it", flush=True)
+        print(f"Open {viewer.link} in a browser. Ctrl-C ends it.", flush=True)
     with suppress(KeyboardInterrupt):
         viewer.serve()

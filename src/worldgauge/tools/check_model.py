@@ -598,7 +598,7 @@ def check_model(
             blocking = [name for name, one in verdicts.items() if one.status in ("violated", "skipped")]
             blocked = next((name for name in check.after if name in blocking), None)
             if blocked is not None:
-                reason = f"skipped: fix '{blocked}' first"
+                reason = f"skipped: fix '{blocked}' first" if verdicts[blocked].findings else f"'{blocked}' was skipped"
                 verdicts[check.name] = CheckVerdict(check.name, check.question, "skipped", reason=reason)
             else:
                 verdicts[check.name] = ask(check)

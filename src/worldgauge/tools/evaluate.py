@@ -546,11 +546,7 @@ def cost_table(found: Evaluation) -> OverviewTable:
     rows = []
     for one in found.plan.suites:
         took = found.seconds.get(one.suite)
-        cells = (
-            (f"{one.tasks} of {one.of}", str(one.clusters), f"{one.frames:,}", duration(one.seconds))
-            if not one.reason
-            else ("0", "–", "–", "–")
-        )
+        cells = ("0", "–", "–", "–") if one.reason else _cells(one)
         rows.append((one.suite, *cells, "–" if took is None else duration(took), one.reason))
     columns = ("suite", "tasks", "clusters", "generated frames", "planned", "took", "left out because")
     return OverviewTable("Cost", columns, tuple(rows))
@@ -566,9 +562,14 @@ def plan_rows(plan: EvaluationPlan) -> list[tuple[str, ...]]:
         effect = "–" if one.effect is None else f"{one.effect:.2f} SD"
         if one.difference is not None:
             effect = f"{one.difference:.2g} ({effect})"
-        cells = (f"{one.tasks} of {one.of}", str(one.clusters), f"{one.frames:,}", duration(one.seconds))
-        rows.append((one.suite, *cells, f"{one.megabytes:.0f} MB", effect, ""))
+        rows.append((one.suite, *_cells(one), f"{one.megabytes:.0f} MB", effect, ""))
     return rows
+
+
+def _cells(one: SuitePlan) -> tuple[str, ...]:
+    """Tasks of a suite, with the length that suits the models, clusters, frames and time."""
+    length = f", horizon_s={one.settings['horizon_s']:g}" if one.settings.get("horizon_s") else ""
+    return f"{one.tasks} of {one.of}{length}", str(one.clusters), f"{one.frames:,}", duration(one.seconds)
 
 
 PLAN_COLUMNS = ("suite", "tasks", "clusters", "frames", "time", "disk", "detects", "left out because")

@@ -8,7 +8,7 @@
   const ENDS = ["left", "scored", "skipped", "failed", "not scored"];
   const FLAG = "⚑";
   const CURVES = 6; // drawn until the reader chooses
-  const state = { row: ROW, groups: [], group: null, tasks: null, order: [], sort: null, task: null, frame: 0, curves: {} };
+  const state = { row: ROW, groups: null, group: null, tasks: null, order: [], sort: null, task: null, frame: 0, curves: {} };
 
   const make = (tag, text, kind) => {
     const made = document.createElement(tag);
@@ -28,7 +28,7 @@
   const guarded = (act) => async (...given) => {
     try { await act(...given); } catch (error) { tell(error); }
   };
-  const number = (value) => (value === null || value === undefined ? "–" : String(Number(value.toPrecision(4))).replace("-", "−"));
+  const number = (value) => (value === null || value === undefined ? "–" : Math.abs(value) < 5e-6 ? "0" : String(Number(value.toPrecision(4))).replace("-", "−"));
   const swatch = (kind) => make("span", "", `swatch ${kind}`);
 
   // the address: which group, task, frame and metric
@@ -40,7 +40,7 @@
   // the list of runs
   const showGroups = () => {
     const place = $("groups");
-    const cards = state.groups.map((group) => {
+    const cards = (state.groups || []).map((group) => {
       const card = make("article", null, "card");
       const title = make("h3");
       const link = make("a", `${group.suite}${group.place === "." ? "" : ` in ${group.place}`}`);
@@ -73,7 +73,7 @@
       }
       return card;
     });
-    place.replaceChildren(...(cards.length ? cards : [make("p", "No runs here yet. They appear as soon as one starts.", "muted")]));
+    place.replaceChildren(...(cards.length ? cards : [make("p", state.groups ? "No runs here yet. They appear as soon as one starts." : "Reading the runs.", "muted")]));
   };
 
   let looking = null; // One look at a time: on a busy machine they would take all connections.

@@ -403,7 +403,7 @@ def test_a_person_is_a_row_beside_the_references(episodes: Path, tmp_path: Path)
     player.join(30)
     assert done.returncode == 0, done.stderr
     assert len(shown) == 2
-    assert f"http://127.0.0.1:{hand.port}/: open it in a browser and act as anna" in done.stderr
+    assert f"Open http://127.0.0.1:{hand.port}/ in a browser and act as anna" in done.stderr
     assert "anna" in done.stdout
     done = command(tmp_path, *shlex.split(report))
     assert done.returncode == 0, done.stderr

@@ -309,7 +309,7 @@ def open_page(who: str, at: str, episodes: int) -> PersonPage:
     page = PersonPage(desk, *host_and_port(at))
     page.start()
     set_up(desk)
-    print(f"{page.link}: open it in a browser and act as {who}; Ctrl-C stops", file=sys.stderr, flush=True)
+    print(f"Open {page.link} in a browser and act as {who}. Ctrl-C stops.", file=sys.stderr, flush=True)
     return page
 
 
