@@ -114,7 +114,7 @@ def test_the_form_of_the_hub_names_a_set(result: wg.Result, tmp_path: Path) -> N
 def test_the_first_task_of_the_frame_is_shown(result: wg.Result, tmp_path: Path) -> None:
     task = result.frame.task[0]
     if isinstance(result.suite, AnsweredSuite):
-        with pytest.raises(UsageError, match="has no films"):
+        with pytest.raises(UsageError, match="has no videos"):
             result.film(task)
         return
     assert result.film(task).data[4:8] == b"ftyp"

@@ -199,7 +199,7 @@ def test_it_goes_on_where_it_stopped_with_the_same_bytes(loopnav_data: Path, tmp
 
 
 def test_what_cannot_be_asked_is_refused_or_told(loopnav_data: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="asks as it goes"):
+    with pytest.raises(UsageError, match="step by step"):
         write_questions("worldinworld", data=tmp_path, out=tmp_path / "q")
     with pytest.raises(UsageError, match="evaluates agents"):
         write_questions("mineanybuild", data=tmp_path, out=tmp_path / "q")

@@ -132,5 +132,5 @@ def test_the_game_lets_a_body_into_a_wall_that_ends_at_32_and_ours_holds(package
 
 
 def test_without_a_place_to_stand_nothing_is_compared():
-    with pytest.raises(WorldError, match="nowhere to stand"):
+    with pytest.raises(WorldError, match="no place to stand"):
         parity._spots(VoxelWorld("plains", 0, np.zeros((8, 8, 8), np.uint8), np.zeros((8, 8, 8), np.uint16), (4, 4)))
