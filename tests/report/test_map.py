@@ -81,7 +81,7 @@ def test_corridors_and_long_names() -> None:
     assert texts["A"] == pytest.approx(rings[0])
     assert abs(texts["street lamp"] - rings[1]) > 8
     drawn = draw_map("m", TaskView(CLIP, walk(), 5, WorldFacts("no-such-world", {})))
-    assert "cannot be drawn" in drawn.note
+    assert "cannot be rendered" in drawn.note
 
 
 def plan(name: str, *points: tuple[float, float]) -> MapPath:

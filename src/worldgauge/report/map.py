@@ -70,7 +70,7 @@ def draw_ground(picture: TaskView, place: MapFrame) -> MapGround:
         drawn = _world(world, picture, place)
         return drawn or _grid(place, f"A '{picture.world.name}' has no floor plan: only places of things.")
     except WorldgaugeError as error:
-        return _grid(place, f"The map cannot be drawn: {error}")
+        return _grid(place, f"The map cannot be rendered: {error}")
 
 
 def axes(place: MapFrame) -> list[Markup]:
