@@ -65,3 +65,15 @@ def test_a_thousand_clusters_of_one_task_take_no_time() -> None:
     tasks = [Task("homes", str(n), {}, "0", {"kind": KINDS[n % 2]}, None, str(n)) for n in range(20_000)]
     kept = spread_tasks(Homes(), tasks, 10_000)
     assert Counter(task.group["kind"] for task in kept) == {"near": 5000, "far": 5000}
+
+
+def test_the_first_part_of_a_group_is_spread_before_finer_ones() -> None:
+    """Every object is of another kind, and searching for one is a kind of task of its own."""
+    rows = [("find", n) for n in range(12)] + [("walk", 0)] * 12
+    tasks = [
+        Task("homes", f"{kind}/{at}", {}, "0", {"task": kind, "object": thing}, None, str(at % 12))
+        for at, (kind, thing) in enumerate(rows)
+    ]
+    kept = spread_tasks(Homes(), tasks, 8)
+    assert Counter(task.group["task"] for task in kept) == {"find": 4, "walk": 4}
+    assert len({task.cluster for task in kept}) == 8

@@ -99,18 +99,19 @@ def list_arms(suite: Suite, data: Path, tasks: Sequence[Task]) -> list[Task]:
 
 def spread_tasks(suite: Suite, tasks: Sequence[Task], number: int) -> list[Task]:
     """Choose tasks evenly over clusters, then over kinds, in their order. A larger number keeps what a smaller has."""
-    kinds = [str(sorted((k, str(v)) for k, v in task.group.items() if k != "location")) for task in tasks]
+    fine = [str(sorted((k, str(v)) for k, v in task.group.items() if k != "location")) for task in tasks]
+    kinds = list(zip(map(kind_of, tasks), fine, strict=True))
     clusters = [task.cluster or suite.cluster_of(task.id, task.group) for task in tasks]
     chosen: list[int] = []
-    used_clusters, used_kinds = Counter[str](), Counter[str]()
-    queues: dict[tuple[bool, str, str], deque[int]] = {}
+    used_clusters, used_kinds = Counter[str](), Counter[str | tuple[str, str]]()
+    queues: dict[tuple[bool, tuple[str, str], str], deque[int]] = {}
     for place, task in enumerate(tasks):
         queues.setdefault((task.skip is not None, kinds[place], clusters[place]), deque()).append(place)
     # Heaps of clusters by kind, and a heap of kinds. A top that others outdated is put right when it is reached.
-    heaps: dict[tuple[bool, str], list[tuple[int, int, str]]] = {}
+    heaps: dict[tuple[bool, tuple[str, str]], list[tuple[int, int, str]]] = {}
     for (skip, kind, cluster), places in queues.items():
         heaps.setdefault((skip, kind), []).append((0, places.popleft(), cluster))
-    waiting = [(skip, 0, 0, min(heap)[1], kind) for (skip, kind), heap in heaps.items()]
+    waiting = [(skip, 0, 0, 0, min(heap)[1], kind) for (skip, kind), heap in heaps.items()]
     heapq.heapify(waiting)
     for heap in heaps.values():
         heapq.heapify(heap)
@@ -120,13 +121,13 @@ def spread_tasks(suite: Suite, tasks: Sequence[Task], number: int) -> list[Task]
         while heap[0][0] != used_clusters[heap[0][2]]:
             heapq.heapreplace(heap, (used_clusters[heap[0][2]], *heap[0][1:]))
         uses, place, cluster = heap[0]
-        now = (skip, uses, used_kinds[kind], place, kind)
+        now = (skip, uses, used_kinds[kind[0]], used_kinds[kind], place, kind)
         if now != waiting[0]:
             heapq.heapreplace(waiting, now)
             continue
         chosen.append(place)
         used_clusters[cluster] += 1
-        used_kinds[kind] += 1
+        used_kinds.update((kind, kind[0]))
         if rest := queues[skip, kind, cluster]:
             heapq.heapreplace(heap, (used_clusters[cluster], rest.popleft(), cluster))
         else:
@@ -134,6 +135,11 @@ def spread_tasks(suite: Suite, tasks: Sequence[Task], number: int) -> list[Task]
             if not heap:
                 heapq.heappop(waiting)
     return [tasks[place] for place in sorted(chosen)]
+
+
+def kind_of(task: Task) -> str:
+    """The kind of a task: the first part of its group, such as "navigation"."""
+    return str(next(iter(task.group.values()), ""))
 
 
 def _share(limit: int | str) -> float:
