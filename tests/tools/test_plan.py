@@ -25,13 +25,13 @@ from worldgauge.tools.plan import (
     Meter,
     SuiteCost,
     TaskCost,
+    by_kind,
     choose_tasks,
     declared_suite,
     fitting_horizon,
     fitting_tasks,
     lengths_s,
     measure_suite,
-    moving_cost,
     relative_lengths,
     run_pilot,
     speed_at,
@@ -53,7 +53,9 @@ def cost(suite: str, frames: float, *, tasks: int = 24, clusters: int = 12, base
 
 def test_a_task_costs_its_frames_its_questions_and_its_scoring() -> None:
     spent = TaskCost({"100x100": 50.0}, {"100x100": 2.0}, 4.0)
-    assert spent.seconds(SPEEDS) == pytest.approx(50 * 0.1 + 2 * 1.0 + 4.0)
+    assert spent.model_s(SPEEDS) == pytest.approx(50 * 0.1 + 2 * 1.0)
+    (plan,) = choose_tasks([replace(cost("targetbench", 10, tasks=6), costs={"m": spent})], None)
+    assert plan.seconds == pytest.approx(START_S + PAGE_S + 6 * (50 * 0.1 + 2 * 1.0 + 4.0))
 
 
 @pytest.mark.parametrize(("size", "frame_s"), [("150x100", 0.2), ("100x150", 0.2), ("10x10", 0.1), ("999x999", 0.3)])
@@ -169,15 +171,47 @@ def test_tasks_that_are_too_long_for_a_model_are_not_chosen(walks: Path) -> None
     assert list_tasks(suite, walks, only=[shortest]) == [task for task in tasks if task.id == shortest]
 
 
-def test_a_plan_scales_what_a_moving_video_costs(walks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also for data of no benchmark set."""
-    assert moving_cost("loopnav") > 1
-    assert moving_cost("targetbench") > 10, "no path is found in a still picture"
+def test_scoring_that_depends_on_what_a_video_shows_is_not_measured(
+    walks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = measure_suite("loopnav", walks, {"m": report()}, baselines=0, settings={})
-    monkeypatch.setattr("worldgauge.tools.plan.moving_cost", lambda suite: 300.0)
-    scaled = measure_suite("loopnav", walks, {"m": report()}, baselines=0, settings={})
-    assert scaled.costs["m"].scoring_s > 10 * plain.costs["m"].scoring_s
+    assert plain.costs["m"].scoring_s > 0
     assert plain.spread is None, "these data are of no benchmark set"
+    monkeypatch.setattr("worldgauge.suites.loopnav.suite.LoopNav.scoring_s", 300.0)
+    assert measure_suite("loopnav", walks, {"m": report()}, baselines=0, settings={}).costs["m"].scoring_s == 300.0
+
+
+def test_a_video_of_the_stand_in_moves_because_still_ones_cost_less(walks: Path) -> None:
+    moving, still = (
+        run_pilot("loopnav", Meter(ModelSpec("m").told, turn_px), walks, {}, PILOT_TASKS) for turn_px in (2, 0)
+    )
+    assert moving.megabytes > 1.2 * still.megabytes
+
+
+def test_fixed_lengths_count_whole_rollouts(walks: Path) -> None:
+    part = SetPart("loopnav", {"size": (100, 100)}, tasks_count=24, clusters=12, frames=24 * 90, fps=20, task_s=0.5)
+    fixed = report(lengths=[81], fps=16, frame_size=(64, 36))
+    declared = declared_suite(part, {"m": fixed}, baselines=0)
+    assert declared.costs["m"].frames == {"64x36": 80.0}, "72 frames at 16 per second"
+    (plan,) = choose_tasks([declared], None)
+    assert plan.frames == 24 * 80
+    stepwise = replace(part, suite="worldinworld", fps=0.0, requests=240)
+    (plan,) = choose_tasks([declared_suite(stepwise, {"m": fixed}, baselines=0)], None)
+    assert plan.frames == 240 * 80, "nine frames are asked for, and 80 are generated"
+
+    suite = open_suite("loopnav", {})
+    tasks = list_tasks(suite, walks)
+    longest = math.ceil(max(lengths_s(suite, tasks).values()) * 16) + 1
+    measured = measure_suite("loopnav", walks, {"m": report(lengths=[longest], fps=16)}, baselines=0, settings={})
+    (plan,) = choose_tasks([measured], None)
+    assert plan.frames == plan.rollouts * (longest - 1), "however long the task is"
+
+
+def test_tasks_of_unknown_length_cost_what_the_measured_one_of_their_kind_does() -> None:
+    tasks = [Task("s", f"{kind}{n}", {}, "", {"task": kind}) for kind in ("near", "far", "new") for n in range(2)]
+    found = by_kind(tasks, {"near0": 1.0, "far1": 3.0})
+    assert found == {"near0": 1.0, "near1": 1.0, "far0": 3.0, "far1": 3.0, "new0": 2.0, "new1": 2.0}
+    assert by_kind(tasks, {}) == {}
 
 
 def test_a_plan_holds_the_disk_space_of_videos_that_move(walks: Path) -> None:
@@ -219,7 +253,9 @@ def test_a_difference_is_in_the_unit_of_the_headline_if_the_set_says_how_much_cl
 
 def test_longer_tasks_cost_more_than_those_that_were_measured() -> None:
     plain = cost("targetbench", 10)
-    (plan,) = choose_tasks([replace(plain, lengths={task.id: 2.0 for task in plain.tasks})], None)
+    twice = {task.id: 2.0 for task in plain.tasks}
+    costs = {"m": replace(plain.costs["m"], lengths=twice)}
+    (plan,) = choose_tasks([replace(plain, lengths=twice, costs=costs)], None)
     assert plan.frames == 2 * 240
     assert plan.seconds == pytest.approx(START_S + PAGE_S + 2 * 24 * (10 * 0.1 + 1.0 + 0.5))
 

@@ -148,8 +148,6 @@ def _is_made(part: SetPart, root: Path) -> bool:
     return made == total
 
 
-MOVING, MOVING_TASKS = "late", 16
-"""Baseline whose video moves as the ground truth does, and the number of its tasks that say what scoring costs."""
 LOGS = "logs"
 """Folder of the output of workers in a data set: no part of its content."""
 
@@ -374,7 +372,7 @@ def _parts(named: NamedSet, only: Sequence[str]) -> list[Any]:
 def freeze(definition: Path, root: Path) -> NamedSet:
     """Write the digests of all suites that are in a folder into a definition, a file a suite."""
     # `run` needs this module, and not that one.
-    from worldgauge.tools.plan import PILOT_TASKS, Meter, any_model, lengths_s, run_pilot
+    from worldgauge.tools.plan import PILOT_TASKS, Meter, any_model, asked_frames, by_kind, lengths_s, run_pilot
 
     content = read_json_object(definition / DEFINITION)
     found = 0
@@ -391,13 +389,12 @@ def freeze(definition: Path, root: Path) -> NamedSet:
             part["tasks_count"], part["clusters"] = len(tasks), len(set(clusters_of(opened, tasks)))
             if opened.answerer_kind == "model":
                 meter = Meter(any_model().spec)
-                still = run_pilot(suite, meter, folder, {}, PILOT_TASKS)
+                pilot = run_pilot(suite, meter, folder, {}, PILOT_TASKS)
                 seconds = lengths_s(opened, tasks)
-                exact = sum(seconds[task.id] * max(opened.rates(task)) for task in tasks if task.id in seconds)
-                part["frames"] = round(exact or len(tasks) * sum(meter.frames.values()) / still.done)
-                moving = run_pilot(suite, MOVING, folder, {}, MOVING_TASKS)
-                part["pilot_s"] = round(still.task_s, 2)
-                part["task_s"] = round(moving.task_s, 2) if moving.done else part["pilot_s"]
+                part["task_s"] = opened.scoring_s or round(pilot.task_s, 2)
+                part["frames"] = round(sum(asked_frames(meter.spec.told, opened, tasks, seconds, pilot).values()))
+                part["requests"] = round(sum(by_kind(tasks, pilot.questions).values()))
+                part["fps"] = max(opened.rates(tasks[0])) if seconds else 0.0
             part["megabytes"] = round(sum((folder / name).stat().st_size for name in files) / 1e6, 1)
             digests = {"files": files, "tasks": {task.id: digits_of(task.fingerprint) for task in tasks}}
             write_file(definition / f"{suite}.json", dumps(digests, indent=1) + "\n")

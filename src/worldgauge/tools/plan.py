@@ -22,8 +22,9 @@ from worldgauge.core.errors import DataError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.paired_tests import FEWEST_CLUSTERS, power_of
-from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite, spread_tasks
-from worldgauge.engine.run import ModelLike, RunRequest, execute
+from worldgauge.engine.model_run import RunStep
+from worldgauge.engine.open_suite import clusters_of, kind_of, list_tasks, open_suite, spread_tasks
+from worldgauge.engine.run import RunRequest, execute
 from worldgauge.engine.sets import SetPart, membership, named_sets
 from worldgauge.engine.store import read_journal
 from worldgauge.engine.suite.base import ActedSuite, Suite
@@ -39,6 +40,8 @@ MOST_FRAMES = 100_000
 """Frames that a model without a limit makes."""
 PILOT_TASKS = 3
 """Tasks of each suite that the stand-in answers."""
+TURN_PX = 2
+"""Pixels by which the stand-in turns each frame: what moves is costlier to store and to score."""
 START_S = 4.0
 """Seconds until the first request of a run."""
 PAGE_S = 15.0
@@ -54,20 +57,24 @@ BASELINE_COST = 1.6
 
 
 class Meter:
-    """A model with the spec of another one. It repeats the last frame, and counts its requests."""
+    """A model with the spec of another one. It turns the last frame, and counts its requests."""
 
-    def __init__(self, spec: Mapping[str, Any]) -> None:
+    def __init__(self, spec: Mapping[str, Any], turn_px: int = TURN_PX) -> None:
         inputs = frozenset(spec["inputs"])
+        self._turn_px = turn_px
         self.spec = ModelSpec(**{**spec, "name": "meter", "settings": {}, "inputs": inputs})
         self.frames: Counter[str] = Counter()
         self.questions: Counter[str] = Counter()
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
-        """Repeat the last frame."""
+        """Turn the last frame."""
         width, height = request.frame_size
         self.frames[f"{width}x{height}"] += request.horizon
         self.questions[f"{width}x{height}"] += 1
-        yield np.repeat(request.context.clip[-1][None], request.horizon, axis=0)
+        frame = request.context.clip[-1]
+        for _ in range(request.horizon):
+            frame = np.roll(frame, self._turn_px, axis=1)
+            yield frame[None]
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,7 @@ class TaskCost:
         scoring_s: Seconds for everything but the model: reading, storing and scoring.
         asked: Share of the tasks that fit the model, from 0 to 1.
         skipped: Why the others do not fit.
+        lengths: Frames of each task by its id, in frames of the average task. 1 if it is not known.
     """
 
     frames: Mapping[str, float] = field(default_factory=dict)
@@ -87,15 +95,16 @@ class TaskCost:
     scoring_s: float = 0.0
     asked: float = 1.0
     skipped: str = ""
+    lengths: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def moving_mb(self) -> float:
         """Disk space of the frames in a lossless video that moves."""
         return sum(_video_mb(frames, _pixels(size)) for size, frames in self.frames.items())
 
-    def seconds(self, speeds: Mapping[str, ModelSpeed]) -> float:
-        """Seconds of a task with a model of these speeds."""
-        total = self.scoring_s
+    def model_s(self, speeds: Mapping[str, ModelSpeed]) -> float:
+        """Seconds that a model of these speeds takes for a task."""
+        total = 0.0
         for size, frames in self.frames.items():
             speed = speed_at(speeds, size)
             total += frames * speed.frame_s + self.questions[size] * speed.question_s
@@ -168,7 +177,7 @@ class SuiteCost:
         asked_settings: Settings of the suite that differ from its defaults.
         spread: Standard deviation over clusters of a paired difference, in the headline's unit.
         too_long: Number of tasks that are too long for a model.
-        lengths: Length of a task by its id, in lengths of the tasks that were measured. 1 if it is not known.
+        lengths: Length of each task by its id, in lengths of the average task. 1 if it is not known.
     """
 
     suite: Suite
@@ -197,15 +206,16 @@ class SuiteCost:
         power = power_of(clusters, 1)
         tested = self.suite.claims_memory and self.data is not None
         arms = arms_of(self.suite, chosen, self.tasks) if tested else []
-        length = fmean([self.lengths.get(task.id, 1.0) for task in chosen] or [1.0])
+        length = mean_length(chosen, self.lengths)
         rollouts = gpu_s = seconds = frames = 0.0
         for label, cost in self.costs.items():
             report = self.reports[label]
             asked = cost.asked * (len(chosen) + len(arms_for(self.suite, report.identity, arms)))
             rollouts = max(rollouts, asked)
-            frames += asked * length * sum(cost.frames.values())
-            seconds += asked * length * cost.seconds(report.speeds)
-            gpu_s += report.gpus * asked * length * (cost.seconds(report.speeds) - cost.scoring_s)
+            generated = asked * mean_length(chosen, cost.lengths)
+            frames += generated * sum(cost.frames.values())
+            seconds += generated * cost.model_s(report.speeds) + asked * length * cost.scoring_s
+            gpu_s += report.gpus * generated * cost.model_s(report.speeds)
         scoring_s = max((cost.scoring_s for cost in self.costs.values()), default=0.0)
         seconds += self.baselines * len(chosen) * length * scoring_s * BASELINE_COST
         return SuitePlan(
@@ -233,6 +243,11 @@ class SuiteCost:
         return len(self.tasks)
 
 
+def mean_length(tasks: Sequence[Task], lengths: Mapping[str, float]) -> float:
+    """Mean length of some tasks. A task of unknown length counts as 1."""
+    return fmean([lengths.get(task.id, 1.0) for task in tasks] or [1.0])
+
+
 def measure_suite(
     name: str,
     data: Path,
@@ -258,8 +273,12 @@ def measure_suite(
         tasks = known
     costs: dict[str, TaskCost] = {}
     megabytes = 0.0
+    turn_px = TURN_PX if suite.scoring_s is None else 0
+    run_pilot(
+        name, Meter(any_model().spec, turn_px), data, settings, 1
+    )  # what only a first task takes is no cost of all
     for label, report in reports.items():
-        meter = Meter(report.spec)
+        meter = Meter(report.spec, turn_px)
         pilot = run_pilot(name, meter, data, settings, PILOT_TASKS, [task.id for task in tasks])
         if not pilot.done:
             costs[label] = TaskCost(asked=0.0, skipped=pilot.skipped or "no task of the data fits the model")
@@ -267,20 +286,22 @@ def measure_suite(
         costs[label] = TaskCost(
             {size: frames / pilot.done for size, frames in meter.frames.items()},
             {size: asked / pilot.done for size, asked in meter.questions.items()},
-            pilot.task_s * moving_cost(name),
+            suite.scoring_s or pilot.task_s,
             pilot.done / pilot.tasks,
             pilot.skipped,
+            relative_lengths(suite, tasks, asked_frames(report.spec, suite, tasks, seconds, pilot)),
         )
         megabytes = max(megabytes, pilot.megabytes, costs[label].moving_mb if seconds else 0.0)
     baseline_mb = megabytes
     if baselines and seconds and any(report.spec.get("frame_size") for report in reports.values()):
-        native = Meter(any_model().spec)
+        native = Meter(any_model().spec, 0)
         run_pilot(name, native, data, settings, 1, [task.id for task in tasks])
         baseline_mb = sum(_video_mb(frames, _pixels(size)) for size, frames in native.frames.items())
     held = membership(name, known, data=data)
     spread = named_sets()[held["name"]].part(name).spread if held else None
     too_long = len(known) - len(tasks)
-    lengths = relative_lengths(suite, tasks, seconds)
+    acted = next((cost.lengths for cost in costs.values() if cost.lengths), {})
+    lengths = relative_lengths(suite, tasks, seconds) or acted
     return SuiteCost(
         suite, data, tasks, costs, reports, baselines, megabytes, baseline_mb, settings, spread, too_long, lengths
     )
@@ -296,12 +317,6 @@ def lengths_s(suite: Suite, tasks: Iterable[Task]) -> dict[str, float]:
     return found
 
 
-def moving_cost(suite: str) -> float:
-    """How many times as much CPU time a task takes with a video that moves as with the still picture of a pilot."""
-    parts = (part for one in named_sets().values() for part in one.parts)
-    return next((part.task_s / part.pilot_s for part in parts if part.suite == suite and part.pilot_s), 1.0)
-
-
 def relative_lengths(suite: Suite, tasks: Sequence[Task], seconds: Mapping[str, float]) -> dict[str, float]:
     """Length of each task in mean lengths of those that a pilot runs."""
     pilot = [seconds[task.id] for task in spread_tasks(suite, tasks, PILOT_TASKS) if task.id in seconds]
@@ -312,14 +327,36 @@ def fitting_tasks(
     suite: Suite, tasks: Iterable[Task], seconds: Mapping[str, float], specs: Iterable[Mapping[str, Any]]
 ) -> list[Task]:
     """Tasks that are short enough for every model of these specs, and those of unknown length."""
-    rules = [(spec["lengths"], spec["fps"]) for spec in specs if spec.get("lengths") is not None]
+    limited = [spec for spec in specs if spec.get("lengths") is not None]
 
     def fits(task: Task) -> bool:
         rate = max(suite.rates(task))
-        lengths = [(rule, 1 + math.ceil(seconds[task.id] * (fps or rate) - 1e-6)) for rule, fps in rules]
-        return all(next_length(rule, length) is not None for rule, length in lengths)
+        return all(frames_for(spec, seconds[task.id], rate) is not None for spec in limited)
 
-    return [task for task in tasks if not rules or task.id not in seconds or fits(task)]
+    return [task for task in tasks if not limited or task.id not in seconds or fits(task)]
+
+
+def frames_for(spec: Mapping[str, Any], seconds: float, fps: float) -> int | None:
+    """Frames that a model generates for some seconds of a recording; None if it cannot generate so many."""
+    length = next_length(spec.get("lengths"), 1 + math.ceil(seconds * (spec.get("fps") or fps) - 1e-6))
+    return None if length is None else length - 1
+
+
+def asked_frames(
+    spec: Mapping[str, Any], suite: Suite, tasks: Sequence[Task], seconds: Mapping[str, float], pilot: Pilot
+) -> dict[str, float]:
+    """Frames that a model generates for each task: by its length in seconds, or as for the pilot's task of its kind."""
+    exact = {
+        task.id: frames_for(spec, seconds[task.id], max(suite.rates(task))) for task in tasks if task.id in seconds
+    }
+    known = {task: float(frames) for task, frames in exact.items() if frames is not None}
+    return by_kind(tasks, pilot.frames) | known
+
+
+def by_kind(tasks: Sequence[Task], measured: Mapping[str, float]) -> dict[str, float]:
+    """A number for each task: that of the measured task of its kind, or the mean of all measured tasks."""
+    kinds = {kind_of(task): measured[task.id] for task in tasks if task.id in measured}
+    return {task.id: kinds.get(kind_of(task), fmean(kinds.values())) for task in tasks} if kinds else {}
 
 
 @dataclass(frozen=True)
@@ -332,6 +369,8 @@ class Pilot:
         task_s: CPU seconds per scored task: a busy machine must not change the plan.
         megabytes: Disk space per scored task.
         skipped: Why a task was not scored. Empty if all were.
+        frames: Generated frames by task.
+        questions: Requests by task.
     """
 
     tasks: int
@@ -339,23 +378,33 @@ class Pilot:
     task_s: float
     megabytes: float
     skipped: str
+    frames: Mapping[str, float]
+    questions: Mapping[str, float]
 
 
 def run_pilot(
-    name: str, model: ModelLike, data: Path, settings: Mapping[str, Any], tasks: int, only: Collection[str] = ()
+    name: str, model: Meter, data: Path, settings: Mapping[str, Any], tasks: int, only: Collection[str] = ()
 ) -> Pilot:
-    """Run a few tasks of a suite, spread over its clusters."""
+    """Run a few tasks of a suite, spread over its clusters and kinds."""
+    frames: dict[str, float] = {}
+    questions: dict[str, float] = {}
+
+    def count(step: RunStep) -> None:
+        if step.task is not None and step.status is not None:
+            frames[step.task] = model.frames.total() - sum(frames.values())
+            questions[step.task] = model.questions.total() - sum(questions.values())
+
     with tempfile.TemporaryDirectory() as folder:
         began = _cpu_s()
         wanted: dict[str, Any] = {"settings": settings, "limit": tasks, "only": only}
         request = RunRequest(name, models=(model,), data=data, out=Path(folder), **wanted)
-        run = execute(request, lambda step: None).folders[0]
+        run = execute(request, count).folders[0]
         spent = _cpu_s() - began
         ended = list(read_journal(run.journal_path).values())
         done = sum(line["status"] == "done" for line in ended)
         size = sum(path.stat().st_size for path in run.directory.rglob("*") if path.is_file())
         skipped = next((str(line["error"]) for line in ended if line["error"]), "")
-        return Pilot(len(ended), done, spent / max(1, done), size / 1e6 / max(1, done), skipped)
+        return Pilot(len(ended), done, spent / max(1, done), size / 1e6 / max(1, done), skipped, frames, questions)
 
 
 def set_costs(report: ModelReport) -> list[tuple[str, str, int, float]]:
@@ -388,14 +437,26 @@ def declared_suite(part: SetPart, reports: Mapping[str, ModelReport], *, baselin
         reports: What is known of each model, by label.
         baselines: Number of baselines that run beside the models and have no stored results.
     """
-    width, height = part.options.get("size", (256, 144))
-    frames = part.frames / max(part.tasks_count, 1)
-    cost = TaskCost({f"{width}x{height}": frames}, {f"{width}x{height}": 1.0}, part.task_s)
+    costs = {label: _declared_cost(part, report.spec) for label, report in reports.items()}
     clusters = [str(number % max(part.clusters, 1)) for number in range(part.tasks_count)]
     tasks = [Task(part.suite, str(number), {}, "", cluster=cluster) for number, cluster in enumerate(clusters)]
-    suite, costs = open_suite(part.suite, {}), dict.fromkeys(reports, cost)
-    megabytes = FILM_MB if isinstance(suite, ActedSuite) else cost.moving_mb
+    suite = open_suite(part.suite, {})
+    megabytes = FILM_MB
+    if not isinstance(suite, ActedSuite):
+        megabytes = max((cost.moving_mb for cost in costs.values()), default=0.0)
     return SuiteCost(suite, None, tasks, costs, reports, baselines, megabytes, megabytes, spread=part.spread)
+
+
+def _declared_cost(part: SetPart, spec: Mapping[str, Any]) -> TaskCost:
+    """What a task costs a model of a spec, with the mean length of the part's requests."""
+    width, height = spec.get("frame_size") or part.options.get("size", (256, 144))
+    requests = part.requests or part.tasks_count
+    mean, questions = part.frames / max(requests, 1), requests / max(part.tasks_count, 1)
+    told = spec if part.fps else {"lengths": spec.get("lengths")}
+    frames = frames_for(told, mean / (part.fps or 1.0), part.fps or 1.0)
+    if frames is None:
+        frames = (last_length(told["lengths"], MOST_FRAMES) or 2) - 1
+    return TaskCost({f"{width}x{height}": frames * questions}, {f"{width}x{height}": questions}, part.task_s)
 
 
 def fitting_horizon(cost: SuiteCost) -> float | None:

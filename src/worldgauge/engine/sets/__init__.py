@@ -40,10 +40,11 @@ class SetPart:
         tasks_count: Number of tasks.
         clusters: Number of clusters.
         frames: Frames that one model generates for all tasks with the suite's default settings.
+        requests: Rollouts that make them. 0 for one per task.
+        fps: Frames per second of the recordings. 0 if a frame is a step without duration.
         megabytes: Size on disk.
         task_s: CPU seconds per task of a model whose video moves, with the suite's default settings, beside the model's
             own.
-        pilot_s: The same for the short run with a still picture that a plan begins with.
         spread: Standard deviation over clusters of the paired difference of two baselines, in the headline's unit.
         baselines: Baselines whose scores ship with worldgauge.
         baselines_sha256: SHA-256 of the file of these scores.
@@ -58,9 +59,10 @@ class SetPart:
     tasks_count: int = 0
     clusters: int = 0
     frames: int = 0
+    requests: int = 0
+    fps: float = 0.0
     megabytes: float = 0.0
     task_s: float = 0.0
-    pilot_s: float = 0.0
     spread: float | None = None
     baselines: Sequence[str] = ()
     baselines_sha256: str = ""

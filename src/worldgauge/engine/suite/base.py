@@ -91,6 +91,7 @@ class Suite:
         paper_settings: By setting, the value in the paper's protocol and one sentence why the default is another one.
         vocabulary: Words of a report that the suite replaces (`report.wording.Vocabulary`).
         scores_pictures: Whether scores depend on which part of the recorded picture a model shows.
+        scoring_s: CPU seconds of scoring a typical video, if they depend on what it shows. Plans measure other suites.
         scoring_settings: Settings that only `score` reads. When one changes, old records get new scores.
         choosing_settings: Settings that only select tasks. No task depends on them.
         own_metrics: Metrics of the user's own, as they were named; scored and shown with the suite's.
@@ -113,6 +114,7 @@ class Suite:
     claims_memory: ClassVar[bool] = False
     memory_metrics: ClassVar[Mapping[str, str]] = {}
     scores_pictures: ClassVar[bool] = False
+    scoring_s: ClassVar[float | None] = None
     own_metrics: tuple[str, ...] = ()
     _own_digest: str | None = None
     _served: Mapping[str, str] = MappingProxyType({})
