@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -101,40 +101,28 @@ def spread_tasks(suite: Suite, tasks: Sequence[Task], number: int) -> list[Task]
     """Choose tasks evenly over clusters, then over kinds, in their order. A larger number keeps what a smaller has."""
     fine = [str(sorted((k, str(v)) for k, v in task.group.items() if k != "location")) for task in tasks]
     kinds = list(zip(map(kind_of, tasks), fine, strict=True))
-    clusters = [task.cluster or suite.cluster_of(task.id, task.group) for task in tasks]
     chosen: list[int] = []
-    used_clusters, used_kinds = Counter[str](), Counter[str | tuple[str, str]]()
-    queues: dict[tuple[bool, tuple[str, str], str], deque[int]] = {}
-    for place, task in enumerate(tasks):
-        queues.setdefault((task.skip is not None, kinds[place], clusters[place]), deque()).append(place)
-    # Heaps of clusters by kind, and a heap of kinds. A top that others outdated is put right when it is reached.
-    heaps: dict[tuple[bool, tuple[str, str]], list[tuple[int, int, str]]] = {}
-    for (skip, kind, cluster), places in queues.items():
-        heaps.setdefault((skip, kind), []).append((0, places.popleft(), cluster))
-    waiting = [(skip, 0, 0, 0, min(heap)[1], kind) for (skip, kind), heap in heaps.items()]
-    heapq.heapify(waiting)
-    for heap in heaps.values():
-        heapq.heapify(heap)
-    while waiting and len(chosen) < number:
-        skip, *_, kind = waiting[0]
-        heap = heaps[skip, kind]
-        while heap[0][0] != used_clusters[heap[0][2]]:
-            heapq.heapreplace(heap, (used_clusters[heap[0][2]], *heap[0][1:]))
-        uses, place, cluster = heap[0]
-        now = (skip, uses, used_kinds[kind[0]], used_kinds[kind], place, kind)
-        if now != waiting[0]:
-            heapq.heapreplace(waiting, now)
-            continue
-        chosen.append(place)
-        used_clusters[cluster] += 1
-        used_kinds.update((kind, kind[0]))
-        if rest := queues[skip, kind, cluster]:
-            heapq.heapreplace(heap, (used_clusters[cluster], rest.popleft(), cluster))
-        else:
-            heapq.heappop(heap)
-            if not heap:
-                heapq.heappop(waiting)
-    return [tasks[place] for place in sorted(chosen)]
+    used = Counter[str | tuple[str, str]]()
+    for skipped in (False, True):
+        clusters: dict[str, dict[tuple[str, str], deque[int]]] = {}
+        first: dict[str, list[str]] = {}
+        for place, task in enumerate(tasks):
+            if (task.skip is not None) == skipped:
+                cluster = task.cluster or suite.cluster_of(task.id, task.group)
+                if cluster not in clusters:
+                    first.setdefault(kinds[place][0], []).append(cluster)
+                clusters.setdefault(cluster, {}).setdefault(kinds[place], deque()).append(place)
+        # Clusters in turn by the kind of their first task: some kinds may share none with others.
+        clusters = {one: clusters[one] for row in zip_longest(*first.values()) for one in row if one is not None}
+        while clusters and len(chosen) < number:
+            for cluster, queues in list(clusters.items()):
+                _, _, place, kind = min((used[kind[0]], used[kind], queue[0], kind) for kind, queue in queues.items())
+                chosen.append(place)
+                used.update((kind, kind[0]))
+                queues[kind].popleft()
+                clusters[cluster] = {kind: queue for kind, queue in queues.items() if queue}
+            clusters = {cluster: queues for cluster, queues in clusters.items() if queues}
+    return [tasks[place] for place in sorted(chosen[:number])]
 
 
 def kind_of(task: Task) -> str:

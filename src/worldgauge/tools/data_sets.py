@@ -4,8 +4,7 @@ python -m worldgauge.tools.data_sets DEFINITION --data FOLDER
 python -m worldgauge.tools.data_sets DEFINITION --runs RUNS
 
 freeze a set: the first writes the digests of FOLDER into the folder DEFINITION, the second the scores of the baselines
-in RUNS/SUITE/LABEL. This is for those who keep the package: a set that was published is never frozen again
-under the same version.
+in RUNS/SUITE/LABEL. For those who keep the package: a published set is never frozen again under the same version.
 """
 
 from __future__ import annotations

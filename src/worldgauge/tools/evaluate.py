@@ -130,10 +130,7 @@ class EvaluationPlan:
         """Plain JSON values."""
         return {
             "models": {
-                label: {
-                    "fingerprint": fingerprint(report.identity),
-                    "speeds": {k: list(v) for k, v in report.speeds.items()},
-                }
+                label: {"fingerprint": fingerprint(report.identity), "speeds": dict(report.speeds)}
                 for label, report in self.reports.items()
             },
             "suites": [asdict(plan) for plan in self.suites],

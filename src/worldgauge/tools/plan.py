@@ -97,10 +97,14 @@ class TaskCost:
     skipped: str = ""
     lengths: Mapping[str, float] = field(default_factory=dict)
 
+    def length(self, tasks: Sequence[Task]) -> float:
+        """Mean length of some tasks, in frames of the average task."""
+        return fmean([self.lengths.get(task.id, 1.0) for task in tasks] or [1.0])
+
     @property
     def moving_mb(self) -> float:
         """Disk space of the frames in a lossless video that moves."""
-        return sum(_video_mb(frames, _pixels(size)) for size, frames in self.frames.items())
+        return sum(frames * _pixels(size) * BYTES_PER_PIXEL / 1e6 for size, frames in self.frames.items())
 
     def model_s(self, speeds: Mapping[str, ModelSpeed]) -> float:
         """Seconds that a model of these speeds takes for a task."""
@@ -119,11 +123,6 @@ def speed_at(speeds: Mapping[str, ModelSpeed], size: str) -> ModelSpeed:
     return ModelSpeed(frame_s, question_s)
 
 
-def _video_mb(frames: float, pixels: int) -> float:
-    """Disk space of a lossless video that moves."""
-    return frames * pixels * BYTES_PER_PIXEL / 1e6
-
-
 def _pixels(size: str) -> int:
     """Number of pixels of a size such as "256x144"."""
     width, height = size.split("x")
@@ -132,7 +131,7 @@ def _pixels(size: str) -> int:
 
 @dataclass(frozen=True)
 class SuitePlan:
-    """The planned run of one suite, and its cost.
+    """The planned run of one suite.
 
     Attributes:
         tasks: Number of tasks. 0 for a suite that is left out.
@@ -172,12 +171,10 @@ class SuiteCost:
         tasks: Tasks that every model can do.
         costs: Cost of a task by model, for models that the suite fits.
         baselines: Number of baselines that run beside the models.
-        megabytes: Disk space of a rollout of a model, at most.
-        baseline_mb: Disk space of a rollout of a baseline, which has the size of the recordings.
+        megabytes: Disk space of a rollout, at most.
         asked_settings: Settings of the suite that differ from its defaults.
         spread: Standard deviation over clusters of a paired difference, in the headline's unit.
         too_long: Number of tasks that are too long for a model.
-        lengths: Length of each task by its id, in lengths of the average task. 1 if it is not known.
     """
 
     suite: Suite
@@ -187,11 +184,9 @@ class SuiteCost:
     reports: Mapping[str, ModelReport]
     baselines: float
     megabytes: float
-    baseline_mb: float
     asked_settings: Mapping[str, Any] = field(default_factory=dict)
     spread: float | None = None
     too_long: int = 0
-    lengths: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -206,18 +201,17 @@ class SuiteCost:
         power = power_of(clusters, 1)
         tested = self.suite.claims_memory and self.data is not None
         arms = arms_of(self.suite, chosen, self.tasks) if tested else []
-        length = mean_length(chosen, self.lengths)
         rollouts = gpu_s = seconds = frames = 0.0
         for label, cost in self.costs.items():
             report = self.reports[label]
             asked = cost.asked * (len(chosen) + len(arms_for(self.suite, report.identity, arms)))
             rollouts = max(rollouts, asked)
-            generated = asked * mean_length(chosen, cost.lengths)
+            generated, model_s = asked * cost.length(chosen), cost.model_s(report.speeds)
             frames += generated * sum(cost.frames.values())
-            seconds += generated * cost.model_s(report.speeds) + asked * length * cost.scoring_s
-            gpu_s += report.gpus * generated * cost.model_s(report.speeds)
-        scoring_s = max((cost.scoring_s for cost in self.costs.values()), default=0.0)
-        seconds += self.baselines * len(chosen) * length * scoring_s * BASELINE_COST
+            seconds += generated * (model_s + cost.scoring_s)
+            gpu_s += report.gpus * generated * model_s
+        each_s = max((cost.length(chosen) * cost.scoring_s for cost in self.costs.values()), default=0.0)
+        seconds += self.baselines * len(chosen) * each_s * BASELINE_COST
         return SuitePlan(
             self.suite.name,
             len(chosen),
@@ -227,7 +221,7 @@ class SuiteCost:
             round(frames),
             START_S + seconds / workers + PAGE_S,
             gpu_s,
-            length * (self.megabytes * rollouts * len(self.costs) + self.baseline_mb * self.baselines * len(chosen)),
+            self.megabytes * (rollouts * len(self.costs) + self.baselines * len(chosen)),
             power.effect,
             None if power.effect is None or self.spread is None else power.effect * self.spread,
             settings=self.asked_settings,
@@ -241,11 +235,6 @@ class SuiteCost:
             if len(set(clusters_of(self.suite, spread_tasks(self.suite, self.tasks, tasks)))) >= FEWEST_CLUSTERS:
                 return tasks
         return len(self.tasks)
-
-
-def mean_length(tasks: Sequence[Task], lengths: Mapping[str, float]) -> float:
-    """Mean length of some tasks. A task of unknown length counts as 1."""
-    return fmean([lengths.get(task.id, 1.0) for task in tasks] or [1.0])
 
 
 def measure_suite(
@@ -262,7 +251,7 @@ def measure_suite(
         name: Name of the suite.
         data: Folder of its data set.
         reports: What is known of each model, by label.
-        baselines: Number of baselines that run beside the models and have no stored results.
+        baselines: Number of baselines without stored results.
         settings: Settings of the suite.
     """
     suite = open_suite(name, settings)
@@ -274,9 +263,8 @@ def measure_suite(
     costs: dict[str, TaskCost] = {}
     megabytes = 0.0
     turn_px = TURN_PX if suite.scoring_s is None else 0
-    run_pilot(
-        name, Meter(any_model().spec, turn_px), data, settings, 1
-    )  # what only a first task takes is no cost of all
+    # A first task takes what the others do not.
+    run_pilot(name, Meter(any_model().spec, turn_px), data, settings, 1)
     for label, report in reports.items():
         meter = Meter(report.spec, turn_px)
         pilot = run_pilot(name, meter, data, settings, PILOT_TASKS, [task.id for task in tasks])
@@ -292,19 +280,10 @@ def measure_suite(
             relative_lengths(suite, tasks, asked_frames(report.spec, suite, tasks, seconds, pilot)),
         )
         megabytes = max(megabytes, pilot.megabytes, costs[label].moving_mb if seconds else 0.0)
-    baseline_mb = megabytes
-    if baselines and seconds and any(report.spec.get("frame_size") for report in reports.values()):
-        native = Meter(any_model().spec, 0)
-        run_pilot(name, native, data, settings, 1, [task.id for task in tasks])
-        baseline_mb = sum(_video_mb(frames, _pixels(size)) for size, frames in native.frames.items())
     held = membership(name, known, data=data)
     spread = named_sets()[held["name"]].part(name).spread if held else None
     too_long = len(known) - len(tasks)
-    acted = next((cost.lengths for cost in costs.values() if cost.lengths), {})
-    lengths = relative_lengths(suite, tasks, seconds) or acted
-    return SuiteCost(
-        suite, data, tasks, costs, reports, baselines, megabytes, baseline_mb, settings, spread, too_long, lengths
-    )
+    return SuiteCost(suite, data, tasks, costs, reports, baselines, megabytes, settings, spread, too_long)
 
 
 def lengths_s(suite: Suite, tasks: Iterable[Task]) -> dict[str, float]:
@@ -386,8 +365,7 @@ def run_pilot(
     name: str, model: Meter, data: Path, settings: Mapping[str, Any], tasks: int, only: Collection[str] = ()
 ) -> Pilot:
     """Run a few tasks of a suite, spread over its clusters and kinds."""
-    frames: dict[str, float] = {}
-    questions: dict[str, float] = {}
+    frames, questions = dict[str, float](), dict[str, float]()
 
     def count(step: RunStep) -> None:
         if step.task is not None and step.status is not None:
@@ -396,8 +374,8 @@ def run_pilot(
 
     with tempfile.TemporaryDirectory() as folder:
         began = _cpu_s()
-        wanted: dict[str, Any] = {"settings": settings, "limit": tasks, "only": only}
-        request = RunRequest(name, models=(model,), data=data, out=Path(folder), **wanted)
+        out, wanted = Path(folder), tuple(only)
+        request = RunRequest(name, models=(model,), data=data, out=out, settings=settings, limit=tasks, only=wanted)
         run = execute(request, count).folders[0]
         spent = _cpu_s() - began
         ended = list(read_journal(run.journal_path).values())
@@ -409,13 +387,10 @@ def run_pilot(
 
 def set_costs(report: ModelReport) -> list[tuple[str, str, int, float]]:
     """What each benchmark set costs a model: set, suite, generated frames, and seconds with one worker."""
-    found = []
-    for named in named_sets().values():
-        for part in named.parts:
-            if part.frames and part.suite not in report.unfit:
-                plan = declared_suite(part, {report.model: report}, baselines=0).plan(part.tasks_count, 1)
-                found.append((named.name, part.suite, plan.frames, plan.seconds))
-    return found
+    parts = [(named.name, part) for named in named_sets().values() for part in named.parts if part.frames]
+    reports = {report.model: report}
+    plans = [(name, declared_suite(part, reports, baselines=0).plan(part.tasks_count, 1)) for name, part in parts]
+    return [(name, plan.suite, plan.frames, plan.seconds) for name, plan in plans if plan.suite not in report.unfit]
 
 
 def any_model() -> ModelReport:
@@ -438,24 +413,22 @@ def declared_suite(part: SetPart, reports: Mapping[str, ModelReport], *, baselin
         baselines: Number of baselines that run beside the models and have no stored results.
     """
     costs = {label: _declared_cost(part, report.spec) for label, report in reports.items()}
-    clusters = [str(number % max(part.clusters, 1)) for number in range(part.tasks_count)]
-    tasks = [Task(part.suite, str(number), {}, "", cluster=cluster) for number, cluster in enumerate(clusters)]
+    clusters = max(part.clusters, 1)
+    tasks = [Task(part.suite, str(n), {}, "", cluster=str(n % clusters)) for n in range(part.tasks_count)]
     suite = open_suite(part.suite, {})
-    megabytes = FILM_MB
-    if not isinstance(suite, ActedSuite):
-        megabytes = max((cost.moving_mb for cost in costs.values()), default=0.0)
-    return SuiteCost(suite, None, tasks, costs, reports, baselines, megabytes, megabytes, spread=part.spread)
+    moving_mb = max((cost.moving_mb for cost in costs.values()), default=0.0)
+    megabytes = FILM_MB if isinstance(suite, ActedSuite) else moving_mb
+    return SuiteCost(suite, None, tasks, costs, reports, baselines, megabytes, spread=part.spread)
 
 
 def _declared_cost(part: SetPart, spec: Mapping[str, Any]) -> TaskCost:
-    """What a task costs a model of a spec, with the mean length of the part's requests."""
+    """What a task costs a model of a spec, by the mean length of a request."""
     width, height = spec.get("frame_size") or part.options.get("size", (256, 144))
     requests = part.requests or part.tasks_count
     mean, questions = part.frames / max(requests, 1), requests / max(part.tasks_count, 1)
     told = spec if part.fps else {"lengths": spec.get("lengths")}
     frames = frames_for(told, mean / (part.fps or 1.0), part.fps or 1.0)
-    if frames is None:
-        frames = (last_length(told["lengths"], MOST_FRAMES) or 2) - 1
+    frames = frames or (last_length(told["lengths"], MOST_FRAMES) or 2) - 1
     return TaskCost({f"{width}x{height}": frames * questions}, {f"{width}x{height}": questions}, part.task_s)
 
 

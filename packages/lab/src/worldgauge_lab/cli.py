@@ -368,12 +368,12 @@ def train_nearness(
 
     Runs take the one that comes with worldgauge, which this command made.
     """
-    from worldgauge.suites.worldinworld.navigation.nearness import save
+    from worldgauge.suites.worldinworld.home_strips import save_network
     from worldgauge_lab.network_nearness import HELD_OUT, train
 
     _train(
         train,
-        save,
+        save_network,
         homes,
         HELD_OUT,
         out,
@@ -395,12 +395,12 @@ def train_panorama_reader(
 
     Runs take the one that comes with worldgauge, which this command made.
     """
-    from worldgauge.suites.worldinworld.questions.panorama_reader import save
+    from worldgauge.suites.worldinworld.home_strips import save_network
     from worldgauge_lab.network_panorama_reader import HELD_OUT, train
 
     _train(
         train,
-        save,
+        save_network,
         homes,
         HELD_OUT,
         out,

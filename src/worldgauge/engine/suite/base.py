@@ -461,16 +461,7 @@ class Suite:
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """The tables of `summarize`, then one for each of the user's own metrics.
-
-        Args:
-            scores: Scores by model.
-            kinds: "model" or "baseline", by model.
-            failed: Tasks without scores, by model.
-
-        Returns:
-            The tables.
-        """
+        """The tables of `summarize`, with its arguments, then one for each of the user's own metrics."""
         return [*self.summarize(scores, kinds, failed), *own_tables(self.own_metrics, scores, kinds)]
 
     @classmethod

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -102,11 +103,19 @@ def layer_shapes(*layers: tuple[int, int]) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def save_network(weights: Weights, facts: Mapping[str, Any], path: Path) -> None:
+@dataclass(frozen=True)
+class StripNetwork:
+    """Weights of a network over strips, and facts about it: plain JSON values."""
+
+    weights: Weights
+    facts: Mapping[str, Any]
+
+
+def save_network(made: StripNetwork, path: Path) -> None:
     """Write weights and facts, plain JSON values, as npz in half precision, atomically."""
     content = io.BytesIO()
-    told = np.frombuffer(json.dumps(facts, sort_keys=True, allow_nan=False).encode(), np.uint8)
-    np.savez_compressed(content, facts=told, **{name: array.astype(np.float16) for name, array in weights.items()})  # type: ignore[arg-type]
+    told = np.frombuffer(json.dumps(made.facts, sort_keys=True, allow_nan=False).encode(), np.uint8)
+    np.savez_compressed(content, facts=told, **{name: array.astype(np.float16) for name, array in made.weights.items()})  # type: ignore[arg-type]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, content.getvalue())
 

@@ -16,7 +16,7 @@ from worldgauge.core.geometry import Camera, Panorama
 from worldgauge.core.image import Image
 from worldgauge.core.panorama import rolled
 from worldgauge.suites.worldinworld.home_env import HomeTaskEnv
-from worldgauge.suites.worldinworld.home_strips import panorama_strip
+from worldgauge.suites.worldinworld.home_strips import panorama_strip, save_network
 from worldgauge.suites.worldinworld.policies.contract import (
     ActionPlan,
     Candidate,
@@ -231,7 +231,7 @@ def test_the_shipped_network_knows_rooms_of_a_home_it_has_never_seen() -> None:
 @pytest.fixture
 def content(tmp_path: Path) -> dict[str, Any]:
     made = random_weights(np.random.default_rng(0))
-    network.save(PanoramaReader(made, {"version": 2}), tmp_path / "made.npz")
+    save_network(PanoramaReader(made, {"version": 2}), tmp_path / "made.npz")
     with np.load(tmp_path / "made.npz") as arrays:
         return {name: arrays[name] for name in arrays.files}
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,13 +20,13 @@ from worldgauge.suites.worldinworld.home_strips import (
     VIEW_COLUMNS,
     Array,
     Strip,
+    StripNetwork,
     Weights,
     layer_shapes,
     padded,
     panorama_strip,
     patches_of,
     read_network,
-    save_network,
     view_strip,
 )
 from worldgauge.suites.worldinworld.navigation.reviser import PlaceSimilarity, soft_panorama, soft_view
@@ -131,12 +129,8 @@ def match(weights: Weights, views: Encoded, panoramas: Encoded) -> MatchEstimate
     return MatchEstimates(estimates, kept)
 
 
-@dataclass(frozen=True)
-class Nearness:
+class Nearness(StripNetwork):
     """A trained network."""
-
-    weights: Weights
-    facts: Mapping[str, Any]
 
     def encoded(self, panorama: Strip) -> Encoded:
         """Descriptors of the panorama at a goal."""
@@ -160,13 +154,8 @@ def identity() -> str:
     return f"nearness-{facts['version']}-{facts['trained_on']['digest'][:16]}"
 
 
-def save(made: Nearness, path: Path) -> None:
-    """Write it as npz, atomically."""
-    save_network(made.weights, made.facts, path)
-
-
 def read(content: bytes, name: str) -> Nearness:
-    """Read the bytes that `save` wrote."""
+    """Read the bytes that `save_network` wrote."""
     return Nearness(*read_network(content, name, "network of nearness", VERSION, shapes()))
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,13 +16,13 @@ from worldgauge.suites.worldinworld.home_strips import (
     ROWS,
     Array,
     Strip,
+    StripNetwork,
     Weights,
     layer_shapes,
     padded,
     panorama_strip,
     patches_of,
     read_network,
-    save_network,
     view_strip,
 )
 from worldgauge.suites.worldinworld.policies.contract import (
@@ -105,12 +103,8 @@ class PanoramaReading:
     things: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class PanoramaReader:
+class PanoramaReader(StripNetwork):
     """A trained network."""
-
-    weights: Weights
-    facts: Mapping[str, Any]
 
     def read(self, strip: Strip) -> PanoramaReading:
         """Read a strip (48, columns, 3) that goes all around."""
@@ -131,13 +125,8 @@ def identity() -> str:
     return f"panorama-reader-{facts['version']}-{facts['trained_on']['digest'][:16]}"
 
 
-def save(made: PanoramaReader, path: Path) -> None:
-    """Write it as npz, atomically."""
-    save_network(made.weights, made.facts, path)
-
-
 def read(content: bytes, name: str) -> PanoramaReader:
-    """Read the bytes that `save` wrote."""
+    """Read the bytes that `save_network` wrote."""
     return PanoramaReader(*read_network(content, name, "reader of panoramas", VERSION, shapes()))
 
 
