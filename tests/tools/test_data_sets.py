@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
+from worldgauge.core.errors import DataError, MissingExtraError, RunError, UnknownNameError, UsageError
 from worldgauge.core.io import digest_of_file
 from worldgauge.engine import sets
 from worldgauge.engine.collect import collect
@@ -202,6 +202,19 @@ def test_the_small_set_comes_out_as_it_was_frozen(tmp_path: Path) -> None:
     found = make_set(small, tmp_path, workers=2)
     assert found.check.ok, found.check.to_dict()
     assert set(found.check.whole) == {part.suite for part in small.parts if part.is_frozen}
+
+
+def test_a_missing_extra_is_told_before_the_first_part_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(advice: str) -> None:
+        raise MissingExtraError("manipulation", "manipulation")
+
+    monkeypatch.setattr("worldgauge.suites.worldinworld.manipulation.episodes.check_engine", lacks)
+    with pytest.raises(MissingExtraError):
+        make_set(open_set("1"), tmp_path)
+    assert not (tmp_path / "loopnav").exists()
+    assert not list(tmp_path.rglob("*.mp4"))
 
 
 def test_data_are_found_by_the_name_of_a_set_and_made_if_missing(

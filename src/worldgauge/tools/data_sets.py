@@ -16,7 +16,7 @@ import platform
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -26,7 +26,7 @@ from typing import Any
 from worldgauge.core.errors import DataError, RunError, UnknownNameError, UsageError
 from worldgauge.core.io import digest_of_file, dumps, read_json_object, write_file
 from worldgauge.core.registry import current_suite
-from worldgauge.engine.collect import CollectProgress, collect, count
+from worldgauge.engine.collect import CollectProgress, collect, count, open_collection
 from worldgauge.engine.collection import MANIFEST, collection_of
 from worldgauge.engine.open_suite import clusters_of, list_tasks, open_suite
 from worldgauge.engine.result import find_runs
@@ -325,6 +325,9 @@ def make_set(
     checking: Progress = lambda suite, done, total: None,
 ) -> MadeSet:
     """Make a set, or continue one that was stopped. What is done is kept."""
+    for part in _parts(named, only):  # a missing extra is told before hours of work
+        with closing(open_collection(part.suite, part.folder(root), part.options)) as one:
+            one.begin(local=True)
     for part in _parts(named, only):
         with locked(part.folder(root)), _steady():
             made = collect(
@@ -374,32 +377,29 @@ def freeze(definition: Path, root: Path) -> NamedSet:
     from worldgauge.tools.plan import PILOT_TASKS, Meter, any_model, asked_frames, by_kind, lengths_s, run_pilot
 
     content = read_json_object(definition / DEFINITION)
-    found = 0
-    for suite, part in content["suites"].items():
-        folder = root / suite
-        if any(content_of(folder)):
-            # Before its files are listed: a making that still runs would add to them.
-            expected, done = count(suite, folder, **part["options"])
-            if done < expected:
-                raise UsageError(f"{folder}: {done} of {expected} things are made; make the others first")
-            files = {path.relative_to(folder).as_posix(): digest_of_file(path) for path in content_of(folder)}
-            opened = open_suite(suite, {})
-            tasks = list_tasks(opened, folder)
-            part["tasks_count"], part["clusters"] = len(tasks), len(set(clusters_of(opened, tasks)))
-            if opened.answerer_kind == "model":
-                meter = Meter(any_model().spec)
-                pilot = run_pilot(suite, meter, folder, {}, PILOT_TASKS)
-                seconds = lengths_s(opened, tasks)
-                part["task_s"] = opened.scoring_s or round(pilot.task_s, 2)
-                part["frames"] = round(sum(asked_frames(meter.spec.told, opened, tasks, seconds, pilot).values()))
-                part["requests"] = round(sum(by_kind(tasks, pilot.questions).values()))
-                part["fps"] = max(opened.rates(tasks[0])) if seconds else 0.0
-            part["megabytes"] = round(sum((folder / name).stat().st_size for name in files) / 1e6, 1)
-            digests = {"files": files, "tasks": {task.id: digits_of(task.fingerprint) for task in tasks}}
-            write_file(definition / f"{suite}.json", dumps(digests, indent=1) + "\n")
-            found += 1
-    if not found:
+    if not (found := [suite for suite in content["suites"] if any(content_of(root / suite))]):
         raise UsageError(f"{root}: holds no part of {content['name']}")
+    for suite in found:
+        folder, part = root / suite, content["suites"][suite]
+        # Before its files are listed: a making that still runs would add to them.
+        expected, done = count(suite, folder, **part["options"])
+        if done < expected:
+            raise UsageError(f"{folder}: {done} of {expected} things are made; make the others first")
+        files = {path.relative_to(folder).as_posix(): digest_of_file(path) for path in content_of(folder)}
+        opened = open_suite(suite, {})
+        tasks = list_tasks(opened, folder)
+        part["tasks_count"], part["clusters"] = len(tasks), len(set(clusters_of(opened, tasks)))
+        if opened.answerer_kind == "model":
+            meter = Meter(any_model().spec, opened.scoring_s is not None)
+            pilot = run_pilot(suite, meter, folder, {}, PILOT_TASKS)
+            seconds = lengths_s(opened, tasks)
+            part["task_s"] = opened.scoring_s or round(pilot.task_s, 2)
+            part["frames"] = round(sum(asked_frames(meter.spec.told, opened, tasks, seconds, pilot).values()))
+            part["requests"] = round(sum(by_kind(tasks, pilot.questions).values()))
+            part["fps"] = max(opened.rates(tasks[0])) if seconds else 0.0
+        part["megabytes"] = round(sum((folder / name).stat().st_size for name in files) / 1e6, 1)
+        digests = {"files": files, "tasks": {task.id: digits_of(task.fingerprint) for task in tasks}}
+        write_file(definition / f"{suite}.json", dumps(digests, indent=1) + "\n")
     content["made_with"] = versions_here()
     write_file(definition / DEFINITION, dumps(content, indent=1) + "\n")
     return read_set(definition)

@@ -59,9 +59,9 @@ BASELINE_COST = 1.6
 class Meter:
     """A model with the spec of another one. It turns the last frame, and counts its requests."""
 
-    def __init__(self, spec: Mapping[str, Any], turn_px: int = TURN_PX) -> None:
+    def __init__(self, spec: Mapping[str, Any], still: bool = False) -> None:
         inputs = frozenset(spec["inputs"])
-        self._turn_px = turn_px
+        self._turn_px = 0 if still else TURN_PX
         self.spec = ModelSpec(**{**spec, "name": "meter", "settings": {}, "inputs": inputs})
         self.frames: Counter[str] = Counter()
         self.questions: Counter[str] = Counter()
@@ -262,11 +262,11 @@ def measure_suite(
         tasks = known
     costs: dict[str, TaskCost] = {}
     megabytes = 0.0
-    turn_px = TURN_PX if suite.scoring_s is None else 0
+    still = suite.scoring_s is not None
     # A first task takes what the others do not.
-    run_pilot(name, Meter(any_model().spec, turn_px), data, settings, 1)
+    run_pilot(name, Meter(any_model().spec, still), data, settings, 1)
     for label, report in reports.items():
-        meter = Meter(report.spec, turn_px)
+        meter = Meter(report.spec, still)
         pilot = run_pilot(name, meter, data, settings, PILOT_TASKS, [task.id for task in tasks])
         if not pilot.done:
             costs[label] = TaskCost(asked=0.0, skipped=pilot.skipped or "no task of the data fits the model")
