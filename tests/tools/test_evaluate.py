@@ -60,7 +60,8 @@ def data(tmp_path_factory: pytest.TempPathFactory, walks: Path) -> Path:
 @pytest.fixture(autouse=True)
 def few_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two baselines are enough here."""
-    monkeypatch.setattr("worldgauge.tools.evaluate._baselines", lambda name: ("freeze", "noise"))
+    two = classmethod(lambda cls, **chosen: {"freeze": "freeze", "noise": "noise"})
+    monkeypatch.setattr("worldgauge.engine.suite.base.Suite.baseline_addresses", two)
 
 
 def test_one_call_writes_page_tables_citations_and_results(tmp_path: Path, model: str, data: Path) -> None:
@@ -162,15 +163,11 @@ def test_bad_requests_are_told(tmp_path: Path, data: Path, changed: dict[str, ob
         plan_evaluation(EvaluationRequest(models, **given))  # type: ignore[arg-type]
 
 
-def test_a_paper_whose_networks_are_not_here_leaves_its_suite_out(
-    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*given: object) -> None:
-        raise UsageError("no decoder 'ADDRESS'")
-
-    monkeypatch.setattr("worldgauge.tools.evaluate._measured", refuse)
-    request = EvaluationRequest(("freeze",), data=str(data), out=tmp_path / "out", published=True)
-    with pytest.raises(UsageError, match="loopnav: The paper's protocol: no decoder 'ADDRESS'"):
+def test_a_paper_whose_networks_are_not_here_leaves_its_suite_out(tmp_path: Path, clips: Path) -> None:
+    (tmp_path / "mind").symlink_to(clips)
+    request = EvaluationRequest(("freeze",), data=str(tmp_path), out=tmp_path / "out", published=True)
+    advice = "mind: The paper's protocol: run mind alone, with --set poses=ADDRESS, where ViPE is served"
+    with pytest.raises(UsageError, match=advice):
         plan_evaluation(request)
 
 

@@ -332,7 +332,7 @@ def plan_evaluation(
         if part is not None:
             _check_disk(data_cache(), part.megabytes, f"the data of {name}", f"name another folder with {CACHE}")
         if part is not None and not make:
-            lacking = [one for one in _baselines(name) if one.partition("?")[0] not in part.baselines]
+            lacking = set(suites.get(name).baseline_addresses().values()) - set(part.baselines)
             costs.append(declared_suite(part, asked, baselines=len(lacking)))
             continue
         place = find_data(request.data, name)
@@ -417,6 +417,8 @@ def _measured(name: str, data: Path, reports: Mapping[str, ModelReport], request
     given: dict[str, Any] = {}
     if request.published:
         given = {setting: value for setting, (value, _) in kind.paper_settings.items()}
+        if served := [f"{setting}={value}" for setting, value in given.items() if str(value).startswith("ADDRESS")]:
+            raise UsageError(f"run {name} alone, with --set {' --set '.join(served)}")
 
     def measured(settings: Mapping[str, Any]) -> SuiteCost:
         left = _left(name, data, settings, request)
@@ -430,14 +432,9 @@ def _measured(name: str, data: Path, reports: Mapping[str, ModelReport], request
     return shorter if asked[1] > asked[0] else found
 
 
-def _baselines(name: str) -> tuple[str, ...]:
-    """Addresses of the baselines that run beside the models."""
-    return tuple(suites.get(name).baseline_addresses())
-
-
 def _left(name: str, data: Path, settings: Mapping[str, Any], request: EvaluationRequest) -> float:
     """Number of baselines without stored scores; a part of one counts as such."""
-    baselines = _baselines(name)
+    baselines = tuple(suites.get(name).baseline_addresses())
     asked = RunRequest(name, models=baselines, data=data, out=request.out / name, settings=settings, seed=request.seed)
     return sum(1 - plan.cached / max(1, len(plan.items)) for plan in dry_run(asked)) if baselines else 0.0
 
@@ -474,7 +471,7 @@ def _run_suite(
     request: EvaluationRequest, plan: EvaluationPlan, one: SuitePlan, progress: RunWatcher | None
 ) -> RunResult:
     named = request.agents if suites.get(one.suite).answerer_kind == "agent" else request.models
-    added = [text for text in _baselines(one.suite) if text not in named]
+    added = [text for text in suites.get(one.suite).baseline_addresses() if text not in named]
     asked = RunRequest(
         one.suite,
         models=(*named, *added),
