@@ -204,9 +204,7 @@ def test_the_small_set_comes_out_as_it_was_frozen(tmp_path: Path) -> None:
     assert set(found.check.whole) == {part.suite for part in small.parts if part.is_frozen}
 
 
-def test_a_missing_extra_is_told_before_the_first_part_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_is_told_before_the_first_part_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lacks(advice: str) -> None:
         raise MissingExtraError("manipulation", "manipulation")
 

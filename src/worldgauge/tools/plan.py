@@ -328,8 +328,7 @@ def asked_frames(
     exact = {
         task.id: frames_for(spec, seconds[task.id], max(suite.rates(task))) for task in tasks if task.id in seconds
     }
-    known = {task: float(frames) for task, frames in exact.items() if frames is not None}
-    return by_kind(tasks, pilot.frames) | known
+    return by_kind(tasks, pilot.frames) | {task: frames for task, frames in exact.items() if frames is not None}
 
 
 def by_kind(tasks: Sequence[Task], measured: Mapping[str, float]) -> dict[str, float]:

@@ -26,6 +26,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Cell, Record, Score, Table, TableRow, Task, TaskContext, TaskView
+from worldgauge.serving.process import _environment as model_environment
 from worldgauge.suites import suites
 
 HORIZON, SIZE = 6, (16, 16)
@@ -399,6 +400,7 @@ def job(*, what: str, progress: Any, **facts: Any) -> Any:
 
         return {
             "pid": os.getpid(),
+            "model": model_environment("", []).get("OMP_NUM_THREADS"),
             "cv2": cv2.getNumThreads(),
             "numba": numba.get_num_threads(),
             "stdin": sys.stdin.read(),

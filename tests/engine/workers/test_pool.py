@@ -165,6 +165,22 @@ def test_workers_have_one_thread_and_no_stdin() -> None:
     assert (where["cv2"], where["numba"], where["stdin"]) == (1, 1, "")
 
 
+@pytest.mark.parametrize(("workers", "threads"), [(1, None), (2, "2"), (8, "1")])
+def test_models_of_several_workers_share_the_cores(
+    workers: int, threads: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Torch takes all cores in each process, which is ten times slower."""
+    monkeypatch.setattr("worldgauge.engine.workers.site.cores_here", lambda: 4)
+    for given, expected in ((None, threads), ("3", "3")):
+        if given:
+            monkeypatch.setenv("OMP_NUM_THREADS", given)
+        else:
+            monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        with LocalSite().pool(workers) as pool:
+            (where,) = pool.run([job("a", "where")])
+        assert (where.value["model"], where.value["numba"]) == (expected, 1)
+
+
 def test_only_functions_of_this_package_can_be_called() -> None:
     with Pool(1) as pool:
         calls = ["os:getcwd", "worldgaugery:x", "worldgauge.engine.doubles:os.system", "nothing"]

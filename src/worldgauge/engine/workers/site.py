@@ -133,7 +133,11 @@ class LocalSite:
         if self._device == "cuda" and not needs.gpus:
             environments = in_turn(len(environments), visible_gpus())
 
+        # Models whose threads share cores are ten times slower.
+        share = str(max(1, cores_here() // len(environments))) if len(environments) > 1 else None
+
         def hire(place: int, events: queue.SimpleQueue[Any]) -> LocalWorker:
-            return LocalWorker(events, environment=environments[place] | self._hidden, log=log_of(self._logs, place))
+            environment, log = environments[place] | self._hidden, log_of(self._logs, place)
+            return LocalWorker(events, environment=environment, log=log, model_threads=share)
 
         return Pool(len(environments), hire, cores=cores_here())

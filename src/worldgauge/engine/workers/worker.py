@@ -190,6 +190,7 @@ class LocalWorker:
         path: Module search path, by default that of this process.
         beside: Whether `path` is appended to the worker's own search path, as needed on another machine.
         directory: Working directory, by default that of this process.
+        model_threads: Threads of each model in a process of its own. None for no limit.
     """
 
     refusal: str | None = None
@@ -203,6 +204,7 @@ class LocalWorker:
         path: list[str] | None = None,
         beside: bool = False,
         directory: str | None = None,
+        model_threads: str | None = None,
     ) -> None:
         self._events = events
         self._ended = self._closed_its_pipe = False
@@ -213,7 +215,7 @@ class LocalWorker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **_one_thread(), FOLDER_VARIABLE: self._folder, **(environment or {})},
+            env={**os.environ, **_one_thread(model_threads), FOLDER_VARIABLE: self._folder, **(environment or {})},
             cwd=directory,
             start_new_session=True,
         )
@@ -329,12 +331,9 @@ class _Printed:
             file.write(chunk)
 
 
-def _one_thread() -> dict[str, str]:
-    """Environment for one thread per worker, so that results are the same on any machine.
-
-    The previous values are passed on to the models that the worker starts.
-    """
-    before = {name: os.environ.get(name) for name in THREAD_LIMITS}
+def _one_thread(model_threads: str | None) -> dict[str, str]:
+    """One thread for the worker: results are the same on any machine. Its models get the user's values, or others."""
+    before = {name: os.environ.get(name, model_threads) for name in THREAD_LIMITS}
     return {**dict.fromkeys(THREAD_LIMITS, "1"), OUTER_VARIABLE: json.dumps(before)}
 
 
