@@ -128,6 +128,11 @@ class LateNeeds(Sound):
         self.needs = {"gpus": 1}
 
 
+class Upright(Sound):
+    def __init__(self) -> None:
+        self.spec = replace(SOUND, frame_size=(48, 64))
+
+
 class OtherRate(Sound):
     def __init__(self) -> None:
         self.spec = ModelSpec("other-rate", fps=24, frame_size=(64, 48))

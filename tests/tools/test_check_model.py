@@ -129,6 +129,7 @@ def test_a_fault_is_caught_where_it_belongs(name: str, checks: set[str], words: 
     ("name", "check", "words"),
     [
         ("LateNeeds", "spec", "Make `needs` an attribute of the class"),
+        ("Upright", "spec", "recordings of 16:9 are squashed"),
         ("Unscaled", "values", "they are black"),
         ("Trembling", "same", "by up to 1"),
         ("Swapped", "colours", "return chunk[..., ::-1]"),

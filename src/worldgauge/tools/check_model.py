@@ -9,6 +9,7 @@ import json
 import math
 import resource
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -54,18 +55,19 @@ def spec(trial: Trial) -> Iterator[CheckFinding]:
     longest = declared.max_context or "any"
     trial.measured |= {"control": declared.control, "frame size": size, "longest context": longest}
     if not declared.name.isprintable() or declared.name != declared.name.strip():
-        yield CheckFinding(
-            f"Its name {declared.name!r} holds characters that cannot be shown in a table.",
-            "Name it with letters, digits, spaces and punctuation on one line.",
-        )
+        unshown = f"Its name {declared.name!r} holds characters that cannot be shown in a table."
+        yield CheckFinding(unshown, "Name it with letters, digits, spaces and punctuation on one line.")
+    width, height = declared.frame_size or (1, 1)
+    if width < height and declared.crop is None and declared.view == "perspective":
+        squashed = f"Its frames of {size} are higher than wide, so recordings of 16:9 are squashed."
+        yield CheckFinding(squashed, "Declare frame_size=(width, height), or a crop.", grave=False)
     for key, value in declared.settings.items():
         try:
             plain = isinstance(key, str) and bool(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError):
             plain = False
         if not plain:
-            text = repr(value)
-            shown = text if len(text) <= 60 else f"{text[:57]}..."
+            shown = textwrap.shorten(repr(value), 60, placeholder="...")
             yield CheckFinding(
                 f"Its setting {key!r} is {type(value).__name__} {shown}, which is no plain JSON value.",
                 "Settings are part of a task's identity and are stored: give text, finite numbers, booleans, None, and "
@@ -80,11 +82,8 @@ def spec(trial: Trial) -> Iterator[CheckFinding]:
     # A proxy of ours repeats, on the object, what a model in another process has declared.
     ours = type(trial.model).__module__.startswith("worldgauge.")
     if not ours and hasattr(trial.model, "needs") and not hasattr(type(trial.model), "needs"):
-        yield CheckFinding(
-            "It declares its needs on the object, and they are read before there is one.",
-            "Make `needs` an attribute of the class.",
-            grave=False,
-        )
+        late = "It declares its needs on the object, and they are read before there is one."
+        yield CheckFinding(late, "Make `needs` an attribute of the class.", grave=False)
 
 
 @check("Does it answer a plain question at all?", after=())
