@@ -197,7 +197,7 @@ def test_data_of_others_and_whole_sets_are_named(cli: Callable[..., Done], walks
     done = cli("run", "loopnav", "--data", mini, "--model", "freeze", "--dry-run")
     assert done.returncode == 0
     done = cli("run", "loopnav", "--data", tmp_path, "--model", "freeze")
-    assert "some with: worldgauge collect loopnav" in done.stderr
+    assert "try --data worldgauge-small" in done.stderr
 
 
 def test_commands_without_data_have_their_errors_too(cli: Callable[..., Done], tmp_path: Path) -> None:

@@ -175,7 +175,8 @@ def _command_line_error(error: Exception) -> str | None:
     if type(error).__name__ == "NoArgsIsHelpError":
         return str(tell())
     where = f"; see: {context.command_path} --help" if context is not None else ""
-    return f"error: {text.rstrip('.')}{where}"
+    such = ", such as --data worldgauge-small" if text.startswith("Missing option '--data'") else ""
+    return f"error: {text.rstrip('.')}{such}{where}"
 
 
 def add(command: Command) -> None:

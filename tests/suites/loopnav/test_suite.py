@@ -69,7 +69,7 @@ def test_tasks_are_stable_and_cheap_to_list(walks, tasks):
 
 
 def test_an_empty_folder_is_one_clear_error(tmp_path):
-    with pytest.raises(DataError, match="collect loopnav"):
+    with pytest.raises(DataError, match="try --data worldgauge-small"):
         list(LoopNav().tasks(tmp_path))
 
 

@@ -150,7 +150,7 @@ class TestTasks:
             assert len(list(Mind(**settings).tasks(data))) == count
 
     def test_a_missing_perspective_is_absent_and_an_empty_folder_one_clear_error(self, data, tmp_path):
-        with pytest.raises(DataError, match="collect mind"):
+        with pytest.raises(DataError, match="try --data worldgauge-small"):
             list(Mind().tasks(tmp_path))
         shutil.copytree(data / "3rd_data", tmp_path / "3rd_data")
         assert {task.group["perspective"] for task in Mind().tasks(tmp_path)} == {"third person"}

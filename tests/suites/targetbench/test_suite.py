@@ -83,7 +83,7 @@ class TestTasks:
         json.dumps([dict(task.sample) for task in tasks], allow_nan=False)
 
     def test_an_empty_folder_is_one_clear_error(self, tmp_path):
-        with pytest.raises(DataError, match="collect targetbench"):
+        with pytest.raises(DataError, match="try --data worldgauge-small"):
             list(TargetBench(**EXACT).tasks(tmp_path))
 
     def test_a_broken_scenario_is_a_task_that_fails(self, tmp_path):

@@ -26,8 +26,7 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
     found = loopnav.discover(root)
     if not found:
         raise DataError(
-            f"{source}: no recordings of the form <type>/<location>/<range>/<stamp>.avi; "
-            f"make some with: worldgauge collect loopnav --out {source}"
+            f"{source}: no recordings of the form <type>/<location>/<range>/<stamp>.avi; try --data worldgauge-small"
         )
     chosen = loopnav.select(found, settings.selection or loopnav.default_selection(root))
     if not chosen:

@@ -37,7 +37,7 @@ def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
     if not found:
         wanted = ", ".join(f"{view}_data/test/{part}" for view in settings.views for part in parts)
         raise DataError(
-            f"{source}: no clips in {wanted}; make some with: worldgauge collect mind --out {source}, "
+            f"{source}: no clips in {wanted}; try --data worldgauge-small, "
             "or name others with --set tests=... and --set perspectives=..."
         )
     test_of = {part: test for test, part in PARTS.items()}

@@ -50,9 +50,7 @@ def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
                 cluster=cluster_of_row(row),
             )
     if not found:
-        raise DataError(
-            f"{source}: no tasks of {' or '.join(kinds)}; make some with: worldgauge collect mineanybuild --out DIR"
-        )
+        raise DataError(f"{source}: no tasks of {' or '.join(kinds)}; try --data worldgauge-small")
 
 
 def cluster_of_row(row: BuildTask) -> str:

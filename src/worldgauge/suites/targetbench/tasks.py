@@ -23,8 +23,7 @@ def tasks(source: Path, settings: TargetSettings) -> Iterator[Task]:
     found = discover(Path(source), settings.horizon_s, labels=labels)
     if not found:
         raise DataError(
-            f"{source}: no scenarios of the form <scenario>/<scenario>_trajectory.csv; "
-            f"make some with: worldgauge collect targetbench --out {source}"
+            f"{source}: no scenarios of the form <scenario>/<scenario>_trajectory.csv; try --data worldgauge-small"
         )
     for scenario in found:
         place = "unknown"

@@ -30,10 +30,7 @@ def tasks(source: Path, settings: LoopSettings) -> Iterator[Task]:
         for episode in sorted(closed_loop_tasks.get(kind).episodes(data), key=lambda episode: episode.scene)
     ]
     if not found and not data.faults:
-        raise DataError(
-            f"{source}: no episodes of {' or '.join(kinds)}; "
-            f"make some with: worldgauge collect worldinworld --out {source}"
-        )
+        raise DataError(f"{source}: no episodes of {' or '.join(kinds)}; try --data worldgauge-small")
     # What the answers of a trained reviser depend on is a part of its fingerprints.
     trained = {kind: revisers.entry(settings.of_task(kind).reviser).facts.get("identity") for kind in kinds}
     eyes = {kind: f"+{identity()}" if identity else "" for kind, identity in trained.items()}
