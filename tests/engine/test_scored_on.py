@@ -58,7 +58,7 @@ def test_workers_that_score_on_gpus_share_them_in_turn(monkeypatch: pytest.Monke
     assert in_turn(3, ["4", "6"]) == [{VISIBLE: "4"}, {VISIBLE: "6"}, {VISIBLE: "4"}]
     monkeypatch.setenv(VISIBLE, "4,6")
     seen = []
-    monkeypatch.setattr(site, "LocalWorker", lambda events, environment, log: seen.append(environment))
+    monkeypatch.setattr(site, "LocalWorker", lambda events, environment, **more: seen.append(environment))
     for place in range(2):
         LocalSite(device="cuda").pool(2)._hire(place, None)  # type: ignore[arg-type]
         LocalSite().pool(2)._hire(place, None)  # type: ignore[arg-type]

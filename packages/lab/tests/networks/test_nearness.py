@@ -10,6 +10,7 @@ import pytest
 
 from worldgauge.core.errors import DataError
 from worldgauge.core.io import digest_of_file
+from worldgauge.suites.worldinworld.home_strips import save_network
 from worldgauge.suites.worldinworld.navigation import nearness as network
 from worldgauge.suites.worldinworld.navigation.nearness import GROUP, GROUPS, Nearness, encode, match, read
 from worldgauge.worlds.indoor import Home
@@ -131,7 +132,7 @@ def test_gradients_are_those_of_small_differences() -> None:
 def test_training_learns_and_gives_the_same_bytes_again(tmp_path: Path) -> None:
     made = [train.train(1, held_out=1, epochs=12) for _ in range(2)]
     for number, one in enumerate(made):
-        network.save(one, tmp_path / f"{number}.npz")
+        save_network(one, tmp_path / f"{number}.npz")
     assert digest_of_file(tmp_path / "0.npz") == digest_of_file(tmp_path / "1.npz")
     home = sample(Home(scene_seed("train", 0)), np.random.default_rng(3))
     untrained = train.loss_and_gradients(train.initial(np.random.default_rng(0)), home)[0]
@@ -155,7 +156,7 @@ def test_the_shipped_file_is_small_and_says_what_it_was_made_of() -> None:
 
 @pytest.fixture
 def content(tmp_path: Path) -> dict[str, Any]:
-    network.save(Nearness(train.initial(np.random.default_rng(0)), {"version": network.VERSION}), tmp_path / "made.npz")
+    save_network(Nearness(train.initial(np.random.default_rng(0)), {"version": network.VERSION}), tmp_path / "made.npz")
     with np.load(tmp_path / "made.npz") as arrays:
         return {name: arrays[name] for name in arrays.files}
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from worldgauge.core.io import digest_of_file
+from worldgauge.suites.worldinworld.home_strips import save_network
 from worldgauge.suites.worldinworld.questions import panorama_reader as network
 from worldgauge.suites.worldinworld.questions.panorama_reader import KINDS, THINGS
 from worldgauge.worlds.indoor import Home
@@ -52,7 +53,7 @@ def test_gradients_are_those_of_small_differences() -> None:
 def test_training_learns_and_gives_the_same_bytes_again(tmp_path: Path) -> None:
     made = [train.train(1, held_out=1, epochs=80) for _ in range(2)]
     for number, one in enumerate(made):
-        network.save(one, tmp_path / f"{number}.npz")
+        save_network(one, tmp_path / f"{number}.npz")
     assert digest_of_file(tmp_path / "0.npz") == digest_of_file(tmp_path / "1.npz")
     home = sample(Home(scene_seed("train", 0)), np.random.default_rng(3))
     untrained = initial_weights(network.shapes(), np.random.default_rng(0))
