@@ -325,9 +325,9 @@ def make_set(
     checking: Progress = lambda suite, done, total: None,
 ) -> MadeSet:
     """Make a set, or continue one that was stopped. What is done is kept."""
-    for part in _parts(named, only):  # a missing extra is told before hours of work
-        with closing(open_collection(part.suite, part.folder(root), part.options)) as one:
-            one.begin(local=True)
+    for part in _parts(named, only):  # a missing extra fails here, not after hours
+        with closing(open_collection(part.suite, part.folder(root), part.options)) as collection:
+            collection.begin(local=True)
     for part in _parts(named, only):
         with locked(part.folder(root)), _steady():
             made = collect(

@@ -425,9 +425,9 @@ def _declared_cost(part: SetPart, spec: Mapping[str, Any]) -> TaskCost:
     width, height = spec.get("frame_size") or part.options.get("size", (256, 144))
     requests = part.requests or part.tasks_count
     mean, questions = part.frames / max(requests, 1), requests / max(part.tasks_count, 1)
-    told = spec if part.fps else {"lengths": spec.get("lengths")}
-    frames = frames_for(told, mean / (part.fps or 1.0), part.fps or 1.0)
-    frames = frames or (last_length(told["lengths"], MOST_FRAMES) or 2) - 1
+    rules = spec if part.fps else {"lengths": spec.get("lengths")}
+    frames = frames_for(rules, mean / (part.fps or 1.0), part.fps or 1.0)
+    frames = frames or (last_length(rules["lengths"], MOST_FRAMES) or 2) - 1
     return TaskCost({f"{width}x{height}": frames * questions}, {f"{width}x{height}": questions}, part.task_s)
 
 

@@ -133,7 +133,7 @@ class LocalSite:
         if self._device == "cuda" and not needs.gpus:
             environments = in_turn(len(environments), visible_gpus())
 
-        # Models whose threads share cores are ten times slower.
+        # With more threads than cores, networks on a CPU are many times slower.
         share = str(max(1, cores_here() // len(environments))) if len(environments) > 1 else None
 
         def hire(place: int, events: queue.SimpleQueue[Any]) -> LocalWorker:

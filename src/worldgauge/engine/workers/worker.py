@@ -190,7 +190,7 @@ class LocalWorker:
         path: Module search path, by default that of this process.
         beside: Whether `path` is appended to the worker's own search path, as needed on another machine.
         directory: Working directory, by default that of this process.
-        model_threads: Threads of each model in a process of its own. None for no limit.
+        model_threads: Threads of a model in a process of its own, if the user sets none. None for no limit.
     """
 
     refusal: str | None = None
@@ -332,7 +332,7 @@ class _Printed:
 
 
 def _one_thread(model_threads: str | None) -> dict[str, str]:
-    """One thread for the worker: results are the same on any machine. Its models get the user's values, or others."""
+    """One thread for the worker, so that results are the same on any machine. `model_threads` is for its models."""
     before = {name: os.environ.get(name, model_threads) for name in THREAD_LIMITS}
     return {**dict.fromkeys(THREAD_LIMITS, "1"), OUTER_VARIABLE: json.dumps(before)}
 

@@ -114,8 +114,8 @@ class StripNetwork:
 def save_network(made: StripNetwork, path: Path) -> None:
     """Write weights and facts, plain JSON values, as npz in half precision, atomically."""
     content = io.BytesIO()
-    told = np.frombuffer(json.dumps(made.facts, sort_keys=True, allow_nan=False).encode(), np.uint8)
-    np.savez_compressed(content, facts=told, **{name: array.astype(np.float16) for name, array in made.weights.items()})  # type: ignore[arg-type]
+    text = np.frombuffer(json.dumps(made.facts, sort_keys=True, allow_nan=False).encode(), np.uint8)
+    np.savez_compressed(content, facts=text, **{name: array.astype(np.float16) for name, array in made.weights.items()})  # type: ignore[arg-type]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, content.getvalue())
 
