@@ -2145,7 +2145,7 @@ def _token(host: str) -> str:
     token = os.environ.get(TOKEN_VARIABLE, "")
     if not token and not _is_loopback(host):
         token = os.environ[TOKEN_VARIABLE] = secrets.token_urlsafe(24)
-        print("token (set %s on the asking side): %s" % (TOKEN_VARIABLE, token), file=sys.stderr, flush=True)
+        print("token (set %s where you run worldgauge): %s" % (TOKEN_VARIABLE, token), file=sys.stderr, flush=True)
     return token
 
 

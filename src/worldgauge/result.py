@@ -16,7 +16,7 @@ from rich.console import Console
 from worldgauge.core.errors import UnknownNameError, UsageError
 from worldgauge.engine import run as engine
 from worldgauge.engine.open_suite import suite_name
-from worldgauge.engine.result import RunResult, find_runs
+from worldgauge.engine.result import RunResult, Runs, find_runs
 from worldgauge.engine.suite.contract import Table
 from worldgauge.report import write_report
 from worldgauge.report.compare import PairDifference
@@ -93,7 +93,13 @@ def _html(tables: Iterable[Table]) -> str:
 
 
 class Result(RunResult):
-    """One or more runs of a suite, which show themselves in a script and in a notebook."""
+    """One or more runs of a suite, which show themselves in a script and in a notebook.
+
+    Example:
+        >>> result = wg.run("mind", model=["freeze", "mean"], data="data", out="runs", settings={"tests": "mem"})
+        >>> list(result.directories), len(result.frame.task.unique())
+        (['freeze', 'mean'], 2)
+    """
 
     @classmethod
     def of(cls, result: RunResult) -> Result:
@@ -210,10 +216,9 @@ def _shown(function: Callable[P, RunResult], suite_of: Callable[[Any], str]) -> 
     return call
 
 
-def _suite_of_runs(directories: Path | str | Iterable[Path | str]) -> str:
+def _suite_of_runs(directories: Runs) -> str:
     """The suite of the first run."""
-    given = [directories] if isinstance(directories, (str, Path)) else directories
-    return str(find_runs(map(Path, given))[0].facts()["suite"])
+    return str(find_runs(directories)[0].facts()["suite"])
 
 
 run = _shown(engine.run, suite_name)

@@ -129,6 +129,12 @@ class Limits:
 
     Raises:
         UsageError: A limit is out of range.
+
+    Example:
+        >>> limits = Limits(tokens_per_minute=1000)
+        >>> with limits.admit(200) as call:
+        ...     call.tokens
+        200
     """
 
     def __init__(
@@ -218,6 +224,11 @@ class ChatModel(Chat):
     Raises:
         UsageError: An argument is out of range or does not fit the others.
         RunError: The recording cannot be used.
+
+    Example:
+        >>> chat = ChatModel("qwen", "http://localhost:8000/v1")
+        >>> chat.endpoint, chat.spent
+        ('localhost:8000', 0.0)
     """
 
     def __init__(

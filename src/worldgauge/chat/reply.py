@@ -23,6 +23,10 @@ class EndpointError(WorldgaugeError):
     Args:
         message: The message.
         status: HTTP status; None when there was no response.
+
+    Example:
+        >>> EndpointError("answered 503: busy", status=503).status
+        503
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:

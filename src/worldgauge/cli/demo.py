@@ -33,7 +33,7 @@ def demo(
 ) -> None:
     """Run baselines in every suite, and show the commands for your model.
 
-    Takes about three and a half minutes on two cores.
+    Takes about five minutes on two cores.
 
     It can be stopped at any moment; the same command continues it.
     """

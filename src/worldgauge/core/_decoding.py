@@ -322,6 +322,14 @@ def problems(path: Path | str) -> list[str]:
     Decodes the whole file. Damaged H.264 raises no error and returns every frame. So the log of the decoder is captured
     (single thread: other threads would log elsewhere), and the frame counts are compared. Damage that still decodes is
     not found: compare hashes when there are any.
+
+    Example:
+        >>> with Writer("walk.avi", fps=20, kind="mjpg") as out:
+        ...     out.write(np.zeros((3, 16, 16, 3), np.uint8))
+        >>> problems("walk.avi")
+        []
+        >>> problems("no-walk.avi")
+        ['no-walk.avi: no such video']
     """
     import av
     import av.logging

@@ -30,6 +30,10 @@ class Motion(NamedTuple):
         up: Metres upwards.
         yaw: Radians, counter-clockwise (left) positive.
         pitch: Radians, up positive.
+
+    Example:
+        >>> Motion(forward=0.2, yaw=0.1)
+        Motion(forward=0.2, left=0.0, up=0.0, yaw=0.1, pitch=0.0)
     """
 
     forward: float = 0.0
@@ -47,6 +51,10 @@ class Axis:
         name: Name of the column.
         kind: "button" (0 or 1), "angle" (radians) or "length" (metres).
         motion: The move that the value 1 causes, used where no physics is available.
+
+    Example:
+        >>> Axis("ahead", "button", Motion(forward=0.2)).motion.forward
+        0.2
     """
 
     name: str
@@ -62,6 +70,12 @@ class ActionSpace:
         name: Name of the space.
         axes: The columns, in order.
         fps: Frames per second.
+
+    Example:
+        >>> axes = Axis("ahead", "length", Motion(forward=1.0)), Axis("turn", "angle", Motion(yaw=1.0))
+        >>> space = ActionSpace("tank", axes, fps=10.0)
+        >>> len(space), space.column("turn")
+        (2, 1)
     """
 
     name: str
@@ -146,6 +160,11 @@ class Actions:
 
     Raises:
         ShapeError: The number of columns does not fit the space.
+
+    Example:
+        >>> actions = Actions(LOOP_WALK, np.array([[1, 0, 0, 0], [0, 0, 0.5, 0]], np.float32))
+        >>> len(actions), actions.column("camera_yaw").tolist()
+        (2, [0.0, 0.5])
     """
 
     space: ActionSpace
@@ -207,6 +226,11 @@ def motions(actions: Actions) -> FloatArray:
 
     Returns:
         (T, 5) float64: forward, left and up in metres, yaw and pitch in radians.
+
+    Example:
+        >>> actions = Actions(LOOP_WALK, np.array([[1, 0, 0, 0], [0, 0, 0.5, 0]], np.float32))
+        >>> motions(actions).round(3).tolist()
+        [[0.216, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.5, 0.0]]
     """
     gains = np.array([axis.motion for axis in actions.space.axes], np.float64)
     moves: FloatArray = actions.values.astype(np.float64) @ gains
@@ -279,13 +303,17 @@ def prompts(actions: Actions) -> tuple[Prompt, ...]:
 
     It is for models that take new text midway. Other than in `describe`, things done at once stand in one sentence.
     What rounds to zero is left out.
-    Example: (0, "Walk forward 1.5 metres."), (18, "Walk forward 2 metres and turn left 24 degrees.")
 
     Args:
         actions: The actions.
 
     Returns:
         The sentences in the order of their frames, the first from frame 0; empty where nothing can be said.
+
+    Example:
+        >>> keys = np.array([[1, 0, 0, 0]] * 10 + [[1, 0, 0.1, 0]] * 10, np.float32)
+        >>> [(prompt.frame, prompt.text) for prompt in prompts(Actions(LOOP_WALK, keys))]
+        [(0, 'Walk forward 2.2 metres.'), (10, 'Walk forward 2.2 metres and turn left 57 degrees.')]
     """
     moves = motions(actions)[:, list(_COLUMNS.values())]
     signs = np.where(np.abs(moves) < _STILL, 0.0, np.sign(moves))

@@ -24,6 +24,10 @@ class AgentSpec:
 
     Raises:
         UsageError: `inputs` names an unknown input.
+
+    Example:
+        >>> AgentSpec("truth", inputs=frozenset({"truth"})).privileged
+        True
     """
 
     name: str
@@ -61,6 +65,10 @@ class Problem:
         choices: Words, one of which is the answer; empty when the answer is free.
         most: Largest size of the answer along each axis, in units of the suite; empty when there is no limit.
         truth: The right answer as text, for agents whose spec asks for it.
+
+    Example:
+        >>> Problem("task-1", "reasoning", "Which one fits?", seed=0, choices=("A", "B")).choices
+        ('A', 'B')
     """
 
     task: str
@@ -84,6 +92,10 @@ class Answer:
         text: What the model wrote, its reasoning included. Without an answer the task fails, unless `notes` hold
             `gives_up`: then the answer is wrong.
         notes: How the agent came to it, as plain JSON values for the record (prompts, tokens, costs).
+
+    Example:
+        >>> Answer("B", notes={"tokens": 12}).text
+        'B'
     """
 
     text: str
@@ -96,6 +108,17 @@ class Agent(Protocol):
 
     Attributes:
         spec: Name, inputs and settings.
+
+    Example:
+        >>> class First:
+        ...     spec = AgentSpec("first")
+        ...
+        ...     def answer(self, problem):
+        ...         return Answer(problem.choices[0])
+        >>> isinstance(First(), Agent)
+        True
+        >>> First().answer(Problem("task-1", "reasoning", "Which one fits?", seed=0, choices=("A", "B"))).text
+        'A'
     """
 
     spec: AgentSpec

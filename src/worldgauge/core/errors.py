@@ -12,6 +12,10 @@ class WorldgaugeError(Exception):
 
     Its text is one line without control characters: parts of it may come from a model or a file, and it is shown in
     terminals.
+
+    Example:
+        >>> str(wg.WorldgaugeError('two\\nlines'))
+        'two lines'
     """
 
     def __str__(self) -> str:
@@ -19,42 +23,91 @@ class WorldgaugeError(Exception):
 
 
 class UsageError(WorldgaugeError):
-    """An argument or option that is unknown, out of range or does not fit the others."""
+    """An argument or option that is unknown, out of range or does not fit the others.
+
+    Example:
+        >>> wg.run("mind", model="freeze", data="no/such/folder")
+        Traceback (most recent call last):
+        worldgauge.core.errors.UsageError: no/such/folder: no such folder
+    """
 
 
 class ShapeError(WorldgaugeError):
-    """An array whose shape, dtype or value range is not what the function takes."""
+    """An array whose shape, dtype or value range is not what the function takes.
+
+    Example:
+        >>> from worldgauge.metrics import mse
+        >>> mse(np.zeros((2, 4, 4, 3), np.uint8), np.zeros((2, 8, 8, 3), np.uint8))
+        Traceback (most recent call last):
+        worldgauge.core.errors.ShapeError: ...
+    """
 
 
 class DataError(WorldgaugeError):
-    """A file of a data set is unreadable or contradicts itself; the message names the file and the field or frame."""
+    """A file of a data set is unreadable or contradicts itself; the message names the file and the field or frame.
+
+    Example:
+        >>> wg.verify("missing.zip")
+        Traceback (most recent call last):
+        worldgauge.core.errors.DataError: missing.zip: cannot be read (No such file or directory)
+    """
 
 
 class WorldError(WorldgaugeError):
-    """A world that cannot be built, or a move in it that cannot be made."""
+    """A world that cannot be built, or a move in it that cannot be made.
+
+    Example:
+        >>> issubclass(wg.WorldError, wg.WorldgaugeError)
+        True
+    """
 
 
 class ModelError(WorldgaugeError):
-    """The model or agent under test did not keep the protocol: wrong frames, an exception, a hang."""
+    """The model or agent under test did not keep the protocol: wrong frames, an exception, a hang.
+
+    Example:
+        >>> issubclass(wg.ModelError, wg.WorldgaugeError)
+        True
+    """
 
 
 class LostError(ModelError):
-    """The process of a model died while it answered a request; a second attempt may succeed."""
+    """The process of a model died while it answered a request; a second attempt may succeed.
+
+    Example:
+        >>> issubclass(wg.LostError, wg.ModelError)
+        True
+    """
 
 
 class NotApplicableError(WorldgaugeError):
     """A task that does not apply to this model, such as a reference that needs the world of a recording.
 
     It counts as skipped with this reason, not as failed.
+
+    Example:
+        >>> issubclass(wg.NotApplicableError, wg.WorldgaugeError)
+        True
     """
 
 
 class RunError(WorldgaugeError):
-    """A run folder that cannot be read, written or continued."""
+    """A run folder that cannot be read, written or continued.
+
+    Example:
+        >>> wg.write_report("empty", "report.html")
+        Traceback (most recent call last):
+        worldgauge.core.errors.RunError: empty: neither a run folder (no run.json) nor a folder of run folders
+    """
 
 
 class AbandonedError(RunError):
-    """Whoever was to answer is not there: the run ends here, and nothing counts as failed. It can be continued."""
+    """Whoever was to answer is not there: the run ends here, and nothing counts as failed. It can be continued.
+
+    Example:
+        >>> issubclass(wg.AbandonedError, wg.RunError)
+        True
+    """
 
 
 class MissingExtraError(WorldgaugeError):
@@ -63,6 +116,10 @@ class MissingExtraError(WorldgaugeError):
     Args:
         what: The part that needs it.
         extra: Name of the extra.
+
+    Example:
+        >>> str(wg.MissingExtraError("Parquet", "parquet"))
+        'Parquet needs the extra \\'parquet\\'; in a checkout: pip install --editable ".[parquet]"'
     """
 
     def __init__(self, what: str, extra: str) -> None:
@@ -77,6 +134,10 @@ class UnknownNameError(WorldgaugeError):
         kind: What the name stands for ("model").
         name: The unknown name.
         known: All known names.
+
+    Example:
+        >>> str(wg.UnknownNameError("model", "memry", ["freeze", "memory"]))
+        "no model 'memry'. Did you mean 'memory'? Known: freeze, memory"
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:

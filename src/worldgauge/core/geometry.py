@@ -30,6 +30,11 @@ def pose_from_yaw_pitch(position: ArrayLike, yaw: ArrayLike, pitch: ArrayLike = 
 
     Returns:
         (..., 4, 4) camera-to-world poses.
+
+    Example:
+        >>> pose = pose_from_yaw_pitch([1, 2, 1.6], yaw=np.pi / 2)
+        >>> pose[:3, 2].round(3).tolist()  # the camera looks along +y
+        [0.0, 1.0, 0.0]
     """
     position = np.asarray(position, np.float64)
     yaw, pitch = np.broadcast_arrays(np.asarray(yaw, np.float64), np.asarray(pitch, np.float64))
@@ -51,6 +56,11 @@ def yaw_pitch_from_pose(pose: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
     Returns:
         Yaw and pitch (...) in radians.
+
+    Example:
+        >>> yaw, pitch = yaw_pitch_from_pose(pose_from_yaw_pitch([0, 0, 0], np.radians(90), np.radians(30)))
+        >>> np.degrees([yaw, pitch]).round(3).tolist()
+        [90.0, 30.0]
     """
     forward = np.asarray(pose, np.float64)[..., :3, 2]
     yaw = np.arctan2(forward[..., 1], forward[..., 0])
@@ -68,6 +78,12 @@ def camera_pose(pose: ArrayLike) -> FloatArray:
 
     Raises:
         ShapeError: The pose is not a finite (4, 4).
+
+    Example:
+        >>> camera_pose(np.eye(3))
+        Traceback (most recent call last):
+        ...
+        worldgauge.core.errors.ShapeError: a camera needs one finite (4, 4) camera-to-world pose, got shape (3, 3)
     """
     found = np.asarray(pose, np.float64)
     if found.shape != (4, 4) or not np.isfinite(found).all():
@@ -76,7 +92,12 @@ def camera_pose(pose: ArrayLike) -> FloatArray:
 
 
 def wrap_angle(angle: ArrayLike) -> FloatArray:
-    """Wrap angles in radians to [-pi, pi)."""
+    """Wrap angles in radians to [-pi, pi).
+
+    Example:
+        >>> np.degrees(wrap_angle(np.radians([190, -190]))).round(3).tolist()
+        [-170.0, 170.0]
+    """
     wrapped: FloatArray = (np.asarray(angle, np.float64) + np.pi) % (2 * np.pi) - np.pi
     # The remainder of a tiny negative number rounds up to the full circle.
     inside: FloatArray = wrapped - 2 * np.pi * (wrapped >= np.pi)
@@ -84,7 +105,13 @@ def wrap_angle(angle: ArrayLike) -> FloatArray:
 
 
 def invert(pose: ArrayLike) -> FloatArray:
-    """Inverse of rigid transforms (..., 4, 4)."""
+    """Inverse of rigid transforms (..., 4, 4).
+
+    Example:
+        >>> pose = pose_from_yaw_pitch([1, 2, 3], yaw=0)
+        >>> invert(pose)[:3, 3].tolist()  # where the camera sees the origin: 2 m to the right, 3 m down, 1 m behind
+        [2.0, 3.0, -1.0]
+    """
     pose = np.asarray(pose, np.float64)
     inverse = np.zeros_like(pose)
     rotation = np.swapaxes(pose[..., :3, :3], -1, -2)
@@ -103,6 +130,11 @@ def relative(pose_from: ArrayLike, pose_to: ArrayLike) -> FloatArray:
 
     Returns:
         (..., 4, 4) relative poses.
+
+    Example:
+        >>> here, there = pose_from_yaw_pitch([1, 0, 0], yaw=0), pose_from_yaw_pitch([3, 0, 0], yaw=0)
+        >>> relative(here, there)[:3, 3].tolist()  # 2 m ahead
+        [0.0, 0.0, 2.0]
     """
     return invert(pose_from) @ np.asarray(pose_to, np.float64)
 
@@ -117,6 +149,11 @@ def rotation_angle(rotation: ArrayLike) -> FloatArray:
 
     Returns:
         (...) angles in radians, 0 to pi.
+
+    Example:
+        >>> angle = rotation_angle([[0, -1, 0], [1, 0, 0], [0, 0, 1]])
+        >>> round(float(np.degrees(angle)), 3)
+        90.0
     """
     r = np.asarray(rotation, np.float64)
     skew = np.stack([r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]], -1)
@@ -136,6 +173,12 @@ class Camera:
         fy: Vertical focal length in pixels.
         cx: Column of the principal point in pixels.
         cy: Row of the principal point in pixels.
+
+    Example:
+        >>> camera = Camera.from_horizontal_fov(640, 480, 90)
+        >>> pixels, depth_m = camera.project([1, 0, 2])  # 1 m to the right, 2 m ahead
+        >>> pixels.round(3).tolist()
+        [480.0, 240.0]
     """
 
     is_panorama: ClassVar[bool] = False
@@ -261,6 +304,11 @@ class Panorama:
     Attributes:
         width: Frame width in pixels.
         height: Frame height in pixels.
+
+    Example:
+        >>> pixels, distance_m = Panorama(360, 180).project([1, 0, 0])  # to the right
+        >>> pixels.round(3).tolist()
+        [270.0, 90.0]
     """
 
     is_panorama: ClassVar[bool] = True
@@ -333,6 +381,11 @@ def quaternion_of_pose(pose: ArrayLike) -> FloatArray:
 
     Returns:
         (..., 4) unit quaternions x, y, z, w; body frame x forward, y left, z up.
+
+    Example:
+        >>> pose = pose_from_yaw_pitch([0, 0, 0], yaw=0)  # looks along +x
+        >>> np.allclose(quaternion_of_pose(pose), [0, 0, 0, 1])
+        True
     """
     camera = np.asarray(pose, np.float64)[..., :3, :3]
     body = np.stack([camera[..., 2], -camera[..., 0], -camera[..., 1]], axis=-1)

@@ -44,6 +44,10 @@ def png(picture: Image | NDArray[np.uint16]) -> bytes:
 
     Raises:
         ShapeError: The picture has another shape or dtype, or is empty.
+
+    Example:
+        >>> png(np.zeros((2, 3, 3), np.uint8))[1:4]
+        b'PNG'
     """
     import cv2
 
@@ -66,6 +70,12 @@ def read_png(path: Path) -> Image:
 
     Raises:
         DataError: The file is unreadable, too large, damaged or not a PNG.
+
+    Example:
+        >>> from pathlib import Path
+        >>> write_png(Path("red.png"), np.full((2, 3, 3), [255, 0, 0], np.uint8))
+        >>> read_png(Path("red.png"))[0, 0].tolist()
+        [255, 0, 0]
     """
     return decode_png(read_bytes(path, MAX_IMAGE_BYTES), str(path))
 
@@ -192,6 +202,12 @@ def write_png(path: Path, frame: Image) -> None:
     Raises:
         DataError: The file cannot be written.
         ShapeError: The frame has another shape or dtype.
+
+    Example:
+        >>> from pathlib import Path
+        >>> write_png(Path("blue.png"), np.full((2, 3, 3), [0, 0, 255], np.uint8))
+        >>> read_png(Path("blue.png")).shape
+        (2, 3, 3)
     """
     data = png(frame)
     try:

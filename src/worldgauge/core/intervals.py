@@ -28,6 +28,10 @@ class Interval(NamedTuple):
     Attributes:
         low: Lower end.
         high: Upper end.
+
+    Example:
+        >>> wilson(0, 10)
+        Interval(low=0.0, high=0.277...)
     """
 
     low: float
@@ -43,6 +47,11 @@ class Sample:
     Attributes:
         totals: Sum of the values of each cluster in each stratum, (G, K) float64.
         counts: Their numbers, (G, K) float64; 0 where a cluster has none in a stratum.
+
+    Example:
+        >>> sample = Sample.of([[0.0, 1.0], [4.0]])  # two strata, with means 0.5 and 4
+        >>> sample.mean, sample.n
+        (2.25, 3)
     """
 
     totals: FloatArray
@@ -139,6 +148,11 @@ class Estimate(NamedTuple):
         degrees: Degrees of freedom of Student's distribution for that error.
         low: Lower end of the interval.
         high: Upper end of the interval.
+
+    Example:
+        >>> found = Sample.of([[1.0, 2.0, 3.0, 4.0]]).estimate()
+        >>> found.mean, round(found.error, 3), round(found.degrees, 3)
+        (2.5, 0.645, 3.0)
     """
 
     mean: float
@@ -279,6 +293,10 @@ class MeanStd(NamedTuple):
         mean: Mean; None where undefined.
         std: Population standard deviation (ddof 0); None where undefined, as that of a single value.
         n: Number of values.
+
+    Example:
+        >>> mean_std([1.0, 3.0]).std
+        1.0
     """
 
     mean: float | None
@@ -298,6 +316,10 @@ def mean_std(values: Iterable[float | None]) -> MeanStd:
 
     Raises:
         ShapeError: A value is NaN.
+
+    Example:
+        >>> mean_std([1.0, 3.0, None])
+        MeanStd(mean=2.0, std=1.0, n=2)
     """
     known = known_values(values)
     n = len(known)
@@ -354,6 +376,11 @@ def student_interval(values: Iterable[float | None], *, level: float = LEVEL) ->
 
     Raises:
         ShapeError: A value is NaN.
+
+    Example:
+        >>> low, high = student_interval([1.0, 2.0, 3.0, 4.0])
+        >>> round(low, 2), round(high, 2)
+        (0.45, 4.55)
     """
     known = known_values(values)
     if len(known) < 2 or not np.isfinite(known).all():
@@ -381,6 +408,11 @@ def balanced_interval(
 
     Raises:
         ShapeError: A value is NaN, or there is not one cluster per value.
+
+    Example:
+        >>> low, high = balanced_interval([[0.7, 0.8, 0.9], [0.1, 0.2, 0.3]])
+        >>> round(low, 2), round(high, 2)
+        (0.39, 0.61)
     """
     sample = Sample.of(strata, clusters)
     return sample.estimate(level).interval if sample.is_finite and sample.n else None
@@ -409,6 +441,12 @@ def jackknife_interval(
 
     Returns:
         The interval; None for fewer than three clusters, or when the number is not finite.
+
+    Example:
+        >>> values = np.array([1.0, 2.0, 3.0, 4.0])
+        >>> low, high = jackknife_interval(4, lambda chosen: float(values[chosen].mean()))
+        >>> round(low, 2), round(high, 2)
+        (0.45, 4.55)
     """
     things = np.arange(n)
     order = {name: place for place, name in enumerate(dict.fromkeys(things.tolist() if clusters is None else clusters))}
@@ -453,6 +491,11 @@ def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
 
     Raises:
         ShapeError: `successes` is not from 0 to `n`.
+
+    Example:
+        >>> low, high = wilson(9, 10)
+        >>> round(low, 2), round(high, 2)
+        (0.6, 0.98)
     """
     if not 0 <= successes <= n:
         raise ShapeError(f"{successes} successes among {n} cannot be")
@@ -482,6 +525,11 @@ def rate_interval(
 
     Raises:
         ShapeError: There is not one cluster for each trial.
+
+    Example:
+        >>> low, high = rate_interval([True, True, True, False])
+        >>> round(low, 2), round(high, 2)
+        (0.3, 0.95)
     """
     sample = Sample.of(
         [(None if one is None else float(one) for one in successes)], None if clusters is None else [clusters]
@@ -528,6 +576,10 @@ class Correlation(NamedTuple):
         spearman: Spearman's coefficient.
         interval: Interval of `spearman`.
         n: Number of pairs.
+
+    Example:
+        >>> correlation([1.0, 2.0], [3.0, 4.0], rng=np.random.default_rng(0))
+        Correlation(pearson=None, spearman=None, interval=None, n=2)
     """
 
     pearson: float | None
@@ -561,6 +613,11 @@ def correlation(
 
     Raises:
         ShapeError: The lengths differ, or a value is NaN.
+
+    Example:
+        >>> found = correlation([1.0, 2.0, 3.0, 4.0], [1.0, 4.0, 9.0, 16.0], rng=np.random.default_rng(0), n=100)
+        >>> round(found.pearson, 3), round(found.spearman, 3), found.n
+        (0.984, 1.0, 4)
     """
     if len(x) != len(y):
         raise ShapeError(f"a correlation takes pairs, got {len(x)} and {len(y)} values")

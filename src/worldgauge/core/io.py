@@ -43,6 +43,12 @@ def write_file(path: Path, data: bytes | str | Iterable[bytes]) -> None:
 
     Raises:
         DataError: The file cannot be written, such as on a full disk.
+
+    Example:
+        >>> from pathlib import Path
+        >>> write_file(Path("notes/first.txt"), "2 m ahead")
+        >>> Path("notes/first.txt").read_text()
+        '2 m ahead'
     """
     parts = [data.encode()] if isinstance(data, str) else [data] if isinstance(data, bytes) else data
     with atomic_file(path) as file:
@@ -202,6 +208,12 @@ def digest_of_file(path: Path) -> str:
 
     Raises:
         OSError: The file cannot be read.
+
+    Example:
+        >>> from pathlib import Path
+        >>> write_file(Path("abc.txt"), "abc")
+        >>> digest_of_file(Path("abc.txt"))[:8]
+        'ba7816bf'
     """
     stamp = stamp_of(path)
     key = os.path.abspath(path), stamp
@@ -264,6 +276,12 @@ def read_json_object(path: Path, *, allow_nan: bool = False) -> dict[str, Any]:
 
     Raises:
         DataError: The file cannot be read, is not strict JSON, or holds no object.
+
+    Example:
+        >>> from pathlib import Path
+        >>> write_file(Path("facts.json"), '{"fps": 20}')
+        >>> read_json_object(Path("facts.json"))
+        {'fps': 20}
     """
     content = parse_json(read_text(path).encode(), str(path), allow_nan=allow_nan)
     if not isinstance(content, dict):
@@ -297,6 +315,10 @@ def dumps(value: Any, indent: int | None = None) -> str:
 
     Raises:
         UsageError: A part is not a JSON value or a numpy number; the message names its place.
+
+    Example:
+        >>> dumps({"fps": np.float32(20), "best": float("inf")})
+        '{"best": {"special": "+inf", "value": null}, "fps": 20.0}'
     """
     return json.dumps(_to_json(value, "value"), allow_nan=False, sort_keys=True, indent=indent)
 

@@ -60,6 +60,14 @@ class ModelSpec:
 
     Raises:
         UsageError: A field is out of range, or does not fit the others.
+
+    Example:
+        >>> ModelSpec("mine", control="camera", fps=16).privileged
+        False
+        >>> ModelSpec("mine", control="keys")
+        Traceback (most recent call last):
+        ...
+        worldgauge.core.errors.UsageError: model 'mine': control is 'keys'; give one of actions, camera, text
     """
 
     name: str
@@ -137,6 +145,14 @@ class RolloutRequest:
         truth: The recorded future, for models that ask for it.
         truth_poses: (horizon, 4, 4) camera-to-world poses of `truth`, where they are known.
         task: Salted hash of the task's id, for names of files; empty when there is none.
+
+    Example:
+        >>> from worldgauge.data import LOOP_WALK, Actions, Clip, Context
+        >>> from worldgauge.world import Camera
+        >>> clip = Clip.from_array(np.zeros((1, 6, 8, 3), np.uint8), fps=20)
+        >>> context = Context(clip, None, Actions(LOOP_WALK, np.zeros((0, 4), np.float32)), Camera(8, 6, 5, 5, 4, 3))
+        >>> RolloutRequest(context, horizon=10, seed=0, text="Walk forward 2 metres.").frame_size
+        (8, 6)
     """
 
     context: Context
@@ -211,6 +227,12 @@ class Needs:
         gpus: Graphics processors; may be a fraction.
         cpus: Processor cores.
         memory_gb: Memory in GB; 0 when it was not stated.
+
+    Example:
+        >>> class Large:
+        ...     needs = {"gpus": 1, "memory_gb": 24}
+        >>> Needs.of(Large)
+        Needs(gpus=1, cpus=1.0, memory_gb=24)
     """
 
     gpus: float = 0.0
@@ -251,6 +273,16 @@ class WorldModel(Protocol):
 
     Attributes:
         spec: What it takes and returns.
+
+    Example:
+        >>> class Black:
+        ...     spec = ModelSpec("black")
+        ...
+        ...     def rollout(self, request):
+        ...         width, height = request.frame_size
+        ...         yield np.zeros((request.horizon, height, width, 3), np.uint8)
+        >>> isinstance(Black(), WorldModel)
+        True
     """
 
     spec: ModelSpec

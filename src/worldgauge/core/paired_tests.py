@@ -34,6 +34,11 @@ class PairedDifference(NamedTuple):
         n: Number of tasks that both have.
         excluded: Tasks that only one of them has.
         clusters: Number of clusters of the n tasks.
+
+    Example:
+        >>> found = paired_difference({"one": 3.0, "two": 5.0}, {"one": 1.0, "three": 2.0})
+        >>> found.mean, found.n, found.excluded
+        (2.0, 1, 2)
     """
 
     mean: float | None
@@ -56,6 +61,11 @@ class PairedDifferences(NamedTuple):
         p: Two-sided p-value of "no difference".
         n: Number of tasks that both have, int64.
         clusters: Number of their clusters, int64.
+
+    Example:
+        >>> found = paired_differences([{"one": 1.0, "two": 2.0}, {"one": 4.0, "two": 3.0}])
+        >>> found.mean.tolist(), found.n.tolist()
+        ([-2.0], [2])
     """
 
     mean: FloatArray
@@ -74,6 +84,11 @@ class RankRange(NamedTuple):
     Attributes:
         first: Best rank, from 1.
         last: Worst rank.
+
+    Example:
+        >>> place = rank_ranges(["a", "b", "c"], [("a", "c"), ("b", "c")])["a"]
+        >>> place.first, place.last
+        (1, 2)
     """
 
     first: int
@@ -103,6 +118,13 @@ def paired_difference(
 
     Raises:
         ShapeError: A value is NaN.
+
+    Example:
+        >>> ours = {f"task {k}": k + 1.0 for k in range(8)}
+        >>> theirs = {f"task {k}": float(k) for k in range(8)}
+        >>> found = paired_difference(ours, theirs)
+        >>> found.mean, found.p  # all differences are equal: 2^(1 - 8)
+        (1.0, 0.0078125)
     """
     known = [
         {task: value for task, value in side.items() if value is not None and not math.isinf(value)} for side in (a, b)
@@ -146,6 +168,11 @@ def paired_differences(
 
     Returns:
         The differences.
+
+    Example:
+        >>> models = [{"one": 1.0, "two": 3.0}, {"one": 1.0, "two": 1.0}, {"one": 0.0, "two": 0.0}]
+        >>> paired_differences(models).mean.tolist()  # models 0 and 1, 0 and 2, 1 and 2
+        [1.0, 2.0, 1.0]
     """
     tasks = sorted({task for own in values for task in own})
     table = np.array([[own.get(task, math.nan) for task in tasks] for own in values]).reshape(len(values), len(tasks))
@@ -255,6 +282,10 @@ def ranks(means: Sequence[float | None], *, higher: bool = True) -> list[int | N
 
     Raises:
         ShapeError: A mean is NaN.
+
+    Example:
+        >>> ranks([0.9, 0.5, None, 0.5, 0.1])
+        [1, 2, None, 2, 4]
     """
     known = known_values(means)
     ordered = known if higher else -known
@@ -272,6 +303,10 @@ def rank_ranges(names: Iterable[str], beaten: Iterable[tuple[str, str]]) -> dict
 
     Returns:
         The place of each model.
+
+    Example:
+        >>> rank_ranges(["a", "b", "c"], [("a", "c")])
+        {'a': RankRange(first=1, last=2), 'b': RankRange(first=1, last=3), 'c': RankRange(first=2, last=3)}
     """
     names, beaten = list(names), list(beaten)
     wins = Counter(better for better, _ in beaten)
@@ -290,6 +325,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
     Raises:
         ShapeError: A p-value is not in [0, 1].
+
+    Example:
+        >>> holm([0.01, 0.04, None, 0.03])
+        [0.03, 0.06, None, 0.06]
     """
     known = known_values(p_values)
     if len(known) and (known[0] < 0 or known[-1] > 1):
@@ -316,6 +355,10 @@ def minimum_detectable_effect(
 
     Returns:
         The differences, (P,), in units of the score.
+
+    Example:
+        >>> minimum_detectable_effect(np.array([0.5]), np.array([7.0])).round(2).tolist()
+        [1.63]
     """
     from scipy.special import nctdtrinc, stdtrit
 
@@ -381,6 +424,10 @@ class Power:
             MOST_MODELS.
         tests: Number of tests that are corrected together; 0 if unknown.
         effect: Minimum detectable effect of these tests; None without a test.
+
+    Example:
+        >>> print(Power(clusters=2, models=0))
+        Power: 2 clusters cannot order models. A test needs 6.
     """
 
     clusters: int
@@ -413,6 +460,11 @@ def power_of(clusters: Iterable[str], tests: int = 0) -> Power:
 
     Returns:
         The power.
+
+    Example:
+        >>> found = power_of([f"scene {k}" for k in range(8)], tests=1)
+        >>> found.models, round(found.effect, 2)
+        (6, 1.16)
     """
     sizes = Counter(clusters)
     if len(sizes) < FEWEST_CLUSTERS:

@@ -74,6 +74,11 @@ class Registry(Generic[T]):
         packages: Modules, and folders of modules, that register components when imported.
         group: Entry-point group in which other packages offer theirs; None where modules of `PLUGINS` register them.
         in_suites: Name of the module, or of the folder of modules, in which a suite keeps its own.
+
+    Example:
+        >>> tools = wg.Registry("tool")
+        >>> tools.register("adder")(sum) is sum, tools.get("adder")([1, 2])
+        (True, 3)
     """
 
     def __init__(self, kind: str, *packages: str, group: str | None = None, in_suites: str | None = None) -> None:

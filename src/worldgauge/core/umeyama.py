@@ -72,6 +72,11 @@ def umeyama(source: ArrayLike, target: ArrayLike, *, regular: float = 0.0) -> Al
 
     Raises:
         ShapeError: Other shapes, or values that are not finite.
+
+    Example:
+        >>> fit = umeyama([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[5, 0, 0], [7, 0, 0], [5, 2, 0]])
+        >>> round(fit.sim.scale, 3), fit.shape
+        (2.0, 'plane')
     """
     x, y = np.asarray(source, np.float64), np.asarray(target, np.float64)
     if x.shape != y.shape or x.ndim != 2 or x.shape[1] != 3 or len(x) == 0:

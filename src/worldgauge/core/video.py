@@ -46,6 +46,11 @@ class Clip:
         width: Frame width in pixels.
         height: Frame height in pixels.
         states_rate: Whether the opened file has a constant frame rate of its own. False for a resampled one.
+
+    Example:
+        >>> clip = Clip.from_array(np.zeros((4, 6, 8, 3), np.uint8), fps=20)
+        >>> len(clip), clip.width, clip[::2].to_array().shape
+        (4, 8, (2, 6, 8, 3))
     """
 
     states_rate = True
@@ -280,6 +285,11 @@ def resize(frame: Image, width: int, height: int) -> Image:
 
     Returns:
         (height, width, 3) uint8; `frame` itself when the size is the same.
+
+    Example:
+        >>> frame = np.array([[[0, 0, 0], [100, 100, 100]]], np.uint8)
+        >>> resize(frame, width=1, height=1).tolist()
+        [[[50, 50, 50]]]
     """
     rows, columns = frame.shape[:2]
     if (columns, rows) == (width, height):
@@ -304,6 +314,12 @@ class Writer:
 
     Raises:
         DataError: The file cannot be written, such as on a full disk.
+
+    Example:
+        >>> with Writer("walk.mp4", fps=20, kind="lossless") as out:
+        ...     out.write(np.zeros((3, 16, 16, 3), np.uint8))
+        >>> len(Clip.open("walk.mp4")), Clip.open("walk.mp4").fps
+        (3, 20.0)
     """
 
     def __init__(self, path: Path | str, *, fps: float, kind: Kind) -> None:

@@ -107,6 +107,10 @@ class Finding:
     Attributes:
         severity: "error", "warning" or "info". An error means that the data cannot be used as they are.
         text: One line, with an example.
+
+    Example:
+        >>> Finding("warning", "2 walks, short (first: walk-3): 12 frames").severity
+        'warning'
     """
 
     severity: Severity
@@ -121,6 +125,10 @@ class Spread:
         n: Number of values.
         mean: Their mean.
         std: Their population standard deviation.
+
+    Example:
+        >>> Spread(n=2, mean=3.0, std=1.0).mean
+        3.0
     """
 
     n: int
@@ -141,6 +149,11 @@ def grouped(
 
     Yields:
         One finding per group, with the number of items and the first of them.
+
+    Example:
+        >>> said = [("walk-1", "walk-1: frame 3 is damaged"), ("walk-2", "walk-2: frame 9 is damaged")]
+        >>> [finding.text for finding in grouped("warning", "skipped", said, "walk")]
+        ['2 walks, skipped (first: walk-1): walk-1: frame 3 is damaged']
     """
     groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for id, text in said:
@@ -160,6 +173,10 @@ def counted(number: int, noun: str) -> str:
 
     Returns:
         The number and the noun, in the plural unless the number is 1.
+
+    Example:
+        >>> counted(1, "walk"), counted(2, "try")
+        ('1 walk', '2 tries')
     """
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"
@@ -173,6 +190,10 @@ def spread(values: Iterable[float | None]) -> Spread | None:
 
     Returns:
         The spread, or None where there is no value.
+
+    Example:
+        >>> spread([2, None, 4])
+        Spread(n=2, mean=3.0, std=1.0)
     """
     array = np.array([value for value in values if value is not None], np.float64)
     return Spread(len(array), float(array.mean()), float(array.std())) if len(array) else None
@@ -187,6 +208,11 @@ class DataTable:
         columns: Names of the columns. The first column names the row.
         rows: One text per column in each row.
         notes: Lines below the table.
+
+    Example:
+        >>> table = DataTable("Walks", ("world", "walks"), (("plains", "12"), ("desert", "9")))
+        >>> table.rows[1]
+        ('desert', '9')
     """
 
     title: str
@@ -208,6 +234,11 @@ class DataReport:
         table: Counts and means, for people.
         facts: All results as plain JSON values.
         frames_noun: What the frames are called, in the plural.
+
+    Example:
+        >>> report = DataReport("walks", 1, 2, 40, [Finding("error", "walk-2: its video is missing")])
+        >>> report.n_valid, report.ok
+        (1, False)
     """
 
     noun: str
@@ -248,7 +279,12 @@ def mean_text(spread: Spread | None) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number as text for a table: three decimals below 100, one from there on."""
+    """A number as text for a table: three decimals below 100, one from there on.
+
+    Example:
+        >>> number_text(0.12345), number_text(1234.56)
+        ('0.123', '1234.6')
+    """
     return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
 
 
@@ -269,6 +305,10 @@ class Item:
         id: Name of the item, unique in the collection. Progress and failure messages use it.
         args: Arguments that `make` needs, plain JSON values.
         place: Name of its world in the manifest. Empty where `Made.worlds` names the worlds.
+
+    Example:
+        >>> Item("walk-0", {"seed": 7}, place="plains-1").args["seed"]
+        7
     """
 
     id: str
@@ -287,6 +327,10 @@ class Made:
         discards: One reason for each earlier try that was thrown away.
         failure: Why the item could not be made, in one line. None where it was made.
         facts: Further plain JSON values that `finish` needs.
+
+    Example:
+        >>> Made(frames=40).frames, Made(failure="no way to the goal").frames
+        (40, 0)
     """
 
     frames: int = 0
@@ -317,6 +361,26 @@ class Collection:
         device: Where `make` draws: None for the processor, else a device of `World.views`, such as "cuda".
         settings_first: Whether the manifest is written before the first item. Needed where the parts of a stopped
             collection could otherwise be taken for those of another one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> class Greys(Collection):
+        ...     name, items_noun = "greys", "pictures"
+        ...
+        ...     def items(self):
+        ...         return (Item(f"grey-{level}", {"level": level}) for level in (0, 100, 200))
+        ...
+        ...     def is_done(self, item):
+        ...         return (self.out / f"{item.id}.png").exists()
+        ...
+        ...     def make(self, item, progress):
+        ...         write_file(self.out / f"{item.id}.png", png(np.full((2, 2, 3), item.args["level"], np.uint8)))
+        ...         return Made(frames=1)
+        >>> greys = Greys(Path("greys"), None)
+        >>> greys.make(next(greys.items()), progress=lambda done, total: None).frames
+        1
+        >>> greys.done(), greys.expected()
+        (1, 3)
     """
 
     name: ClassVar[str]
@@ -516,6 +580,14 @@ def check_data(name: str, root: Path, *, decode: bool = False) -> DataReport:
         UnknownNameError: For an unknown collection.
         UsageError: For a folder that another collection made, or a format that has no check.
         DataError: Where the folder holds no such data set.
+
+    Example:
+        >>> from pathlib import Path
+        >>> task = {"id": "TSK_CR_1", "instruction": "Build a hut.", "block_materials": ["stone"]}
+        >>> write_file(Path("tasks/task/Task_Creativity.json"), dumps([task]))
+        >>> report = check_data("mineanybuild", Path("tasks"))
+        >>> report.n_valid, report.n_items, report.ok
+        (1, 1, True)
     """
     entry, maker = collections.named(name), collection_of(root)
     kind, name = entry.load(), entry.name

@@ -81,6 +81,14 @@ def option(
 
     Returns:
         The dataclass field.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True)
+        ... class Settings:
+        ...     turns: int = option(8, "Full turns.", low=1, high=1000)
+        >>> Settings().turns
+        8
     """
     facts = OptionFacts(help, low, high, above, choices, rule, flag, metavar)
     return field(default=default, metadata={_KEY: facts})

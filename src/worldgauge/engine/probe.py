@@ -70,6 +70,10 @@ class ProbeResult:
         strip: Frames of the first tasks, (H, W, 3) uint8: the recording above, the model below. None where no task was
             performed.
         seconds: Duration of the call.
+
+    Example:
+        >>> wg.ProbeResult("mind", step=100, missing={"a": "no time"}).rows()
+        {'mind/seconds': 0.0, 'mind/missing': 1}
     """
 
     suite: str
@@ -227,6 +231,12 @@ class Probe:
         data: Folder of the data set.
         tasks: The tasks, the same in every call.
         seconds: Longest duration of a call.
+
+    Example:
+        >>> from worldgauge.models.baselines.trivial import Freeze
+        >>> probe = wg.Probe("mind", data="data", tasks=1)
+        >>> probe(Freeze(), step=100).step
+        100
     """
 
     def __init__(

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 
 TRUTH = "truth"
+Runs = Path | str | Iterable[Path | str]
+"""Run folders, or folders of run folders: one, or several."""
+
 _TRAINED, _COARSE = "trained", "coarse"
 
 
@@ -460,10 +463,15 @@ def task_ending(line: Mapping[str, Any] | None) -> str:
     return str(line["status"])
 
 
-def find_runs(directories: Iterable[Path]) -> list[RunFolder]:
+def list_paths(given: Runs) -> list[Path]:
+    """One path or several, as a list."""
+    return [Path(one) for one in ([given] if isinstance(given, (str, Path)) else given)]
+
+
+def find_runs(directories: Runs) -> list[RunFolder]:
     """Find run folders, at any depth. Earlier runs of a model count only when they are named."""
     found: dict[Path, RunFolder] = {}
-    for directory in directories:
+    for directory in list_paths(directories):
         inner = list(_runs_below(directory, set()))
         if not inner:
             raise RunError(f"{directory}: neither a run folder (no run.json) nor a folder of run folders")
@@ -486,7 +494,7 @@ def _runs_below(directory: Path, seen: set[Path]) -> Iterator[Path]:
             yield from (run for run in _runs_below(path, seen) if run != path or not RunFolder(run).is_earlier)
 
 
-def export(runs: Sequence[Path], out: Path) -> list[Path]:
+def export(runs: Runs, out: Path) -> list[Path]:
     """Write one result file per run, named after the model."""
     folders = find_runs(runs)
     if not folders:

@@ -31,7 +31,7 @@ from worldgauge.engine.model_entries import (
 )
 from worldgauge.engine.model_run import EXECUTE_TASK, PROCESSOR, ModelRun, RunStep, RunWatcher, outcome_of_job
 from worldgauge.engine.open_suite import clusters_of, list_arms, list_tasks, open_suite, suite_name, tasks_of_run
-from worldgauge.engine.result import RunResult, find_runs, matched_baselines
+from worldgauge.engine.result import RunResult, Runs, find_runs, matched_baselines
 from worldgauge.engine.resume import (
     LIVE,
     PlannedTask,
@@ -288,7 +288,8 @@ def run(
         WorldgaugeError: When the whole run is impossible.
 
     Example:
-        result = run("loopnav", model="freeze", data="data", out="runs/x")
+        >>> wg.run("mind", model="freeze", data="data", out="runs", settings={"tests": "mem"})
+        <mind: freeze; 2 expected = 2 scored + 0 skipped + 0 failed>
     """
     suite = suite_name(suite)
     request = RunRequest(
@@ -441,7 +442,7 @@ class _Opened:
 
 
 def score(
-    directories: Path | str | Sequence[Path | str],
+    directories: Runs,
     *,
     settings: Mapping[str, Any] | None = None,
     data: str | os.PathLike[str] | None = None,
@@ -455,11 +456,14 @@ def score(
     """Score the records of run folders, again where that is necessary. The models do not run.
 
     Scores are kept where settings and metric versions are unchanged.
+
+    Example:
+        >>> wg.score("runs/freeze")
+        <mind: freeze; 2 expected = 2 scored + 0 skipped + 0 failed>
     """
     check_deadline(deadline_s)
     device = _checked_device(score_device, on)
-    given = [directories] if isinstance(directories, (str, Path)) else list(directories)
-    folders = find_runs(Path(one) for one in given)
+    folders = find_runs(directories)
     names = sorted({folder.facts()["suite"] for folder in folders})
     if len(names) > 1:
         raise UsageError(f"these runs are of the suites {', '.join(names)}; score those of one suite at a time")

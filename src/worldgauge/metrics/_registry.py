@@ -45,9 +45,11 @@ def metric(
         UsageError: Another metric has the same name.
 
     Example:
-        @metric("brightness_gap", unit="grey level", better="lower", bounds=(0.0, 255.0), compares="frames")
-        def brightness_gap(truth, rollout):
-            return abs(float(truth.mean()) - float(rollout.mean()))
+        >>> @metric("darkest_gap", unit="grey level", better="lower", bounds=(0.0, 255.0), compares="frames")
+        ... def darkest_gap(truth, rollout):
+        ...     return abs(float(truth.min()) - float(rollout.min()))
+        >>> darkest_gap(np.full((2, 2, 3), 40), np.full((2, 2, 3), 60)), "darkest_gap" in metrics
+        (20.0, True)
     """
     facts: dict[str, Any] = {"unit": unit, "better": better, "bounds": bounds, "version": version, "source": source}
     if compares is not None:
@@ -68,6 +70,10 @@ def metric_bounds(name: str) -> tuple[float, float]:
 
     Returns:
         The bounds; both infinite for a metric that is not registered.
+
+    Example:
+        >>> metric_bounds("psnr"), metric_bounds("ssim_table")
+        ((0.0, inf), (-1.0, 1.0))
     """
     known = next((one for one in (name, name.rpartition("/")[2]) if one in metrics), None)
     if known is None:

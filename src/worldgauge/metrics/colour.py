@@ -74,6 +74,11 @@ def colour_drift(got: Image, want: Image) -> float:
 
     Raises:
         ShapeError: A frame is not (H, W, 3) uint8.
+
+    Example:
+        >>> black, white = np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), 255, np.uint8)
+        >>> round(colour_drift(black, white), 2), colour_drift(white, white)
+        (100.0, 0.0)
     """
     return colour_distance(colour_moments(got), colour_moments(want))
 
@@ -93,6 +98,11 @@ def colour_change(got: Image, first: Image) -> float:
 
     Raises:
         ShapeError: A frame is not (H, W, 3) uint8.
+
+    Example:
+        >>> first, darker = np.full((8, 8, 3), 255, np.uint8), np.full((8, 8, 3), 119, np.uint8)
+        >>> round(colour_change(darker, first)), colour_change(first, first)
+        (50, 0.0)
     """
     return colour_distance(colour_moments(got), colour_moments(first))
 
@@ -116,6 +126,12 @@ def detail_correlation(got: Image, want: Image) -> float | None:
 
     Raises:
         ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
+
+    Example:
+        >>> stripes = np.zeros((16, 16, 3), np.uint8)
+        >>> stripes[::2] = 200
+        >>> round(detail(stripes // 2, stripes), 3), detail(np.zeros_like(stripes), stripes)
+        (1.0, 0.0)
     """
     drawn, true = fine_detail(got), fine_detail(want)
     if drawn.shape != true.shape:

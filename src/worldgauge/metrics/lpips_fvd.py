@@ -43,6 +43,11 @@ def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], floa
 
     Raises:
         ShapeError: A frame is not (h, w, 3) uint8.
+
+    Example:
+        >>> black, white = np.zeros((9, 16, 3), np.uint8), np.full((18, 32, 3), 255, np.uint8)
+        >>> round(lpips_720p(black, white, lambda a, b: abs(a - b).mean()), 3)  # any distance works
+        1.0
     """
     return float(distance(prepared(x), prepared(y)))
 
@@ -61,6 +66,11 @@ def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -
 
     Raises:
         ShapeError: The frames differ in shape, or are not (h, w, 3) uint8.
+
+    Example:
+        >>> black, white = np.zeros((9, 16, 3), np.uint8), np.full((9, 16, 3), 255, np.uint8)
+        >>> lpips(black, white, lambda a, b: abs(a - b).mean())  # any distance works
+        1.0
     """
     if x.shape != y.shape:
         raise ShapeError(f"frames differ in shape: {x.shape} and {y.shape}")
@@ -83,6 +93,11 @@ def lpips_320x180(x: Image, y: Image, distance: Callable[[Prepared, Prepared], f
 
     Raises:
         ShapeError: A frame is not (h, w, 3) uint8.
+
+    Example:
+        >>> black, white = np.zeros((9, 16, 3), np.uint8), np.full((18, 32, 3), 255, np.uint8)
+        >>> lpips_320x180(black, white, lambda a, b: abs(a - b).mean())  # any distance works
+        1.0
     """
     return float(lpips(resize(x, 320, 180), resize(y, 320, 180), distance))
 
@@ -104,6 +119,10 @@ def frechet_distance(features_a: ArrayLike, features_b: ArrayLike) -> float:
 
     Raises:
         ShapeError: Other shapes, an empty set, or values that are not finite.
+
+    Example:
+        >>> round(frechet([[0.0], [2.0]], [[3.0], [5.0]]), 6)  # means 3 apart, equal spread
+        9.0
     """
     a, b = _features(features_a, "features_a"), _features(features_b, "features_b")
     if a.shape[1] != b.shape[1]:
@@ -133,6 +152,10 @@ def fvd(features_a: ArrayLike, features_b: ArrayLike) -> float:
 
     Raises:
         ShapeError: Fewer than two videos on a side, other shapes, or values that are not finite.
+
+    Example:
+        >>> round(fvd([[0.0, 0.0], [2.0, 0.0]], [[0.0, 1.0], [2.0, 1.0]]), 6)
+        1.0
     """
     if min(len(np.atleast_2d(features_a)), len(np.atleast_2d(features_b))) < 2:
         raise ShapeError("a Frechet distance of sets takes two videos or more a side; of one pair it is fvd_pair")
@@ -152,6 +175,10 @@ def fvd_pair(feature_a: ArrayLike, feature_b: ArrayLike) -> float:
 
     Raises:
         ShapeError: The features are not two vectors of equal length, or hold values that are not finite.
+
+    Example:
+        >>> fvd_pair([0.0, 0.0], [3.0, 4.0])
+        25.0
     """
     a, b = (np.asarray(feature, np.float64) for feature in (feature_a, feature_b))
     if a.ndim != 1 or a.shape != b.shape:
@@ -174,6 +201,12 @@ def dino_mse(tokens_a: Floats, tokens_b: Floats) -> float:
 
     Raises:
         ShapeError: The arrays are not two equal (tokens, channels) shapes.
+
+    Example:
+        >>> one, other = np.ones((7, 2)), np.ones((7, 2))  # two patch tokens come after five others
+        >>> one[5], other[5] = [1, 0], [0, 1]
+        >>> dino_mse(one, other)
+        0.5
     """
     if tokens_a.shape != tokens_b.shape or tokens_a.ndim != 2 or len(tokens_a) <= _SPECIAL or not tokens_a.shape[1]:
         raise ShapeError(
@@ -198,6 +231,10 @@ def aesthetic(feature: Floats, weight: Floats, bias: float) -> float:
 
     Raises:
         ShapeError: The shapes do not fit, or the feature has length 0.
+
+    Example:
+        >>> aesthetic(np.array([3.0, 4.0]), np.array([5.0, 0.0]), bias=2.0)
+        0.5
     """
     head = np.asarray(weight, np.float64).reshape(-1)
     if feature.ndim != 1 or feature.shape != head.shape:
@@ -221,6 +258,10 @@ def imaging(raw: float) -> float:
 
     Raises:
         ShapeError: The raw score is not finite.
+
+    Example:
+        >>> imaging(62.5)
+        0.625
     """
     if not math.isfinite(raw):
         raise ShapeError(f"a raw score is a finite number, got {raw}")

@@ -43,6 +43,11 @@ def ssim_table(a: Image, b: Image) -> float:
 
     Raises:
         ShapeError: The frames differ in shape, are too small, or are not (H, W, 3) uint8.
+
+    Example:
+        >>> dark, light = np.full((11, 11, 3), 100, np.uint8), np.full((11, 11, 3), 200, np.uint8)
+        >>> round(ssim_table(dark, light), 2), ssim_table(dark, dark)
+        (0.8, 1.0)
     """
     _check_pair(a, b, smallest=WINDOW)
     if np.array_equal(a, b):
@@ -69,6 +74,11 @@ def ssim_320x180(a: Image, b: Image) -> float:
 
     Raises:
         ShapeError: A frame is not (H, W, 3) uint8.
+
+    Example:
+        >>> dark, light = np.full((9, 16, 3), 100, np.uint8), np.full((18, 32, 3), 200, np.uint8)
+        >>> round(ssim_320x180(dark, light), 2)
+        0.8
     """
     for x in (a, b):
         _check(x)
@@ -88,6 +98,11 @@ def ssim_perturbation(a: Image, b: Image) -> float:
 
     Raises:
         ShapeError: The frames differ in shape, are too small, or are not (H, W, 3) uint8.
+
+    Example:
+        >>> dark, light = np.full((6, 6, 3), 100, np.uint8), np.full((6, 6, 3), 200, np.uint8)
+        >>> round(ssim_perturbation(dark, light), 2), round(ssim_perturbation(dark, dark), 2)
+        (0.8, 1.0)
     """
     radius = WINDOW // 2
     _check_pair(a, b, smallest=radius + 1)
@@ -110,6 +125,11 @@ def ssim_uniform(a: Image, b: Image) -> float:
 
     Raises:
         ShapeError: The frames differ in shape, are too small, or are not (H, W, 3) uint8.
+
+    Example:
+        >>> dark, light = np.full((7, 7, 3), 100, np.uint8), np.full((7, 7, 3), 200, np.uint8)
+        >>> round(ssim_uniform(dark, light), 2), round(ssim_uniform(dark, dark), 2)
+        (0.8, 1.0)
     """
     _check_pair(a, b, smallest=BOX)
     return _bounded(uniform_ssim(np.ascontiguousarray(a), np.ascontiguousarray(b)))
@@ -128,6 +148,10 @@ def mse(a: Image, b: Image) -> float:
 
     Raises:
         ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
+
+    Example:
+        >>> mse(np.full((4, 4, 3), 100, np.uint8), np.full((4, 4, 3), 110, np.uint8))
+        100.0
     """
     _check_pair(a, b)
     return float(_squared_error(a.ravel(), b.ravel()) / a.size)
@@ -146,6 +170,10 @@ def psnr(a: Image, b: Image) -> float:
 
     Raises:
         ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
+
+    Example:
+        >>> round(psnr(np.full((4, 4, 3), 100, np.uint8), np.full((4, 4, 3), 110, np.uint8)), 2)
+        28.13
     """
     return psnr_of_mse(mse(a, b))
 
@@ -171,6 +199,13 @@ def sharpness(a: Image) -> float:
 
     Raises:
         ShapeError: The frame is not (H, W, 3) uint8.
+
+    Example:
+        >>> flat = np.zeros((8, 8, 3), np.uint8)
+        >>> stripes = flat.copy()
+        >>> stripes[:, ::2] = 10
+        >>> sharpness(flat), sharpness(stripes)
+        (0.0, 400.0)
     """
     _check(a)
     return float(cv2.Laplacian(_grey(a), cv2.CV_64F, ksize=1).var())

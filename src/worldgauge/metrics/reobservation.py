@@ -203,6 +203,14 @@ def returned_mse(frames: Iterable[tuple[Image, Image, Away]], least_s: float = L
 
     Returns:
         Mean over pixels and channels; None without such a pixel.
+
+    Example:
+        >>> truth, model = np.zeros((4, 4, 3), np.uint8), np.full((4, 4, 3), 50, np.uint8)
+        >>> model[:2] = 10
+        >>> away = np.zeros((4, 4), np.float32)
+        >>> away[:2] = 3.0  # the upper half was out of view for 3 s
+        >>> returned_mse([(truth, model, away)])
+        100.0
     """
     return _total(frames, least_s).mse
 
@@ -226,6 +234,14 @@ def returned_detail(frames: Iterable[tuple[Image, Image, Away]], least_s: float 
 
     Returns:
         -1 to 1; 0 for frames without any detail; None where the truth has none, or without such a pixel.
+
+    Example:
+        >>> truth = np.zeros((16, 16, 3), np.uint8)
+        >>> truth[::2] = 200
+        >>> away = np.full((16, 16), 3.0, np.float32)
+        >>> blurred = np.full_like(truth, 100)
+        >>> round(returned_detail([(truth, truth, away)]), 3), returned_detail([(truth, blurred, away)])
+        (1.0, 0.0)
     """
     return _total(frames, least_s).detail
 

@@ -38,6 +38,11 @@ def fit_points(source: ArrayLike, target: ArrayLike) -> Alignment:
 
     Raises:
         ShapeError: Other shapes, or values that are not finite.
+
+    Example:
+        >>> fit = fit_points([[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 0, 0], [2, 0, 0], [2, 2, 0]])
+        >>> round(fit.sim.scale, 6), fit.shape
+        (2.0, 'plane')
     """
     return umeyama(source, target, regular=_REGULAR)
 
@@ -51,6 +56,13 @@ def aligned(poses: ArrayLike, sim: Sim3) -> FloatArray:
 
     Returns:
         The moved poses (n, 4, 4).
+
+    Example:
+        >>> poses = np.tile(np.eye(4), (3, 1, 1))
+        >>> poses[:, :3, 3] = [[2, 2, 2], [4, 2, 2], [4, 4, 2]]
+        >>> fit = fit_points(poses[:, :3, 3], poses[:, :3, 3] / 2)
+        >>> aligned(poses, fit.sim)[:, :3, 3].round(6).tolist()
+        [[1.0, 1.0, 1.0], [2.0, 1.0, 1.0], [2.0, 2.0, 1.0]]
     """
     own = np.asarray(poses, np.float64)
     moved = own.copy()
@@ -78,6 +90,15 @@ def relative_errors(truth: ArrayLike, generated: ArrayLike, delta: int = 1) -> t
 
     Raises:
         ShapeError: Other shapes, or a `delta` below 1.
+
+    Example:
+        >>> truth = np.tile(np.eye(4), (3, 1, 1))
+        >>> truth[:, 0, 3] = [0, 1, 2]
+        >>> generated = truth.copy()
+        >>> generated[2, 0, 3] = 4  # the second step is 3 m, not 1 m
+        >>> metres, degrees = relative_errors(truth, generated)
+        >>> metres.round(6).tolist(), degrees.round(6).tolist()
+        ([0.0, 2.0], [0.0, 0.0])
     """
     q, p = _poses(truth, generated)
     if delta < 1:
@@ -100,6 +121,14 @@ def absolute_errors(truth: ArrayLike, generated: ArrayLike) -> FloatArray:
 
     Raises:
         ShapeError: Other shapes.
+
+    Example:
+        >>> truth = np.tile(np.eye(4), (3, 1, 1))
+        >>> truth[:, 0, 3] = [0, 1, 2]
+        >>> generated = truth.copy()
+        >>> generated[2, 1, 3] = 3
+        >>> absolute_errors(truth, generated).tolist()
+        [0.0, 0.0, 3.0]
     """
     q, p = _poses(truth, generated)
     distance: FloatArray = np.linalg.norm(p[:, :3, 3] - q[:, :3, 3], axis=1)
@@ -122,6 +151,14 @@ def rpe_trans(truth: ArrayLike, generated: ArrayLike) -> float | None:
 
     Raises:
         ShapeError: Other shapes, or values that are not finite.
+
+    Example:
+        >>> truth = np.tile(np.eye(4), (3, 1, 1))
+        >>> truth[:, 0, 3] = [0, 1, 2]
+        >>> faster, still = truth.copy(), truth.copy()
+        >>> faster[:, 0, 3], still[:, 0, 3] = [0, 5, 10], 0
+        >>> round(rpe_trans(truth, faster), 6), round(rpe_trans(truth, still), 6)
+        (0.0, 1.0)
     """
     q, p = _poses(truth, generated)
     return None if len(q) < 2 else float(relative_errors(q, aligned(p, _fit(q, p).sim))[0].mean())
@@ -140,6 +177,13 @@ def rpe_rot_deg(truth: ArrayLike, generated: ArrayLike) -> float | None:
 
     Raises:
         ShapeError: Other shapes.
+
+    Example:
+        >>> truth = np.tile(np.eye(4), (3, 1, 1))
+        >>> generated = truth.copy()
+        >>> generated[1:, :3, :3] = [[0, 0, 1], [0, 1, 0], [-1, 0, 0]]  # one step turns by 90 degrees
+        >>> round(rpe_rot_deg(truth, generated), 6)
+        45.0
     """
     q, p = _poses(truth, generated)
     return None if len(q) < 2 else float(relative_errors(q, p)[1].mean())
@@ -158,6 +202,14 @@ def rpe_scale(truth: ArrayLike, generated: ArrayLike) -> float | None:
 
     Raises:
         ShapeError: Other shapes, or values that are not finite.
+
+    Example:
+        >>> truth = np.tile(np.eye(4), (3, 1, 1))
+        >>> truth[:, 0, 3] = [0, 1, 2]
+        >>> generated = truth.copy()
+        >>> generated[:, 0, 3] = [0, 2, 4]
+        >>> round(rpe_scale(truth, generated), 6)
+        0.5
     """
     q, p = _poses(truth, generated)
     return None if len(q) == 0 else _fit(q, p).sim.scale
@@ -176,6 +228,13 @@ def ape_rmse(truth: ArrayLike, generated: ArrayLike) -> float | None:
 
     Raises:
         ShapeError: Other shapes, or values that are not finite.
+
+    Example:
+        >>> truth = np.tile(np.eye(4), (3, 1, 1))
+        >>> truth[:, 0, 3] = [0, 1, 2]
+        >>> still = np.tile(np.eye(4), (3, 1, 1))
+        >>> round(ape_rmse(truth, still), 3)  # 1, 0 and 1 m from the mean place
+        0.816
     """
     q, p = _poses(truth, generated)
     if len(q) == 0:
@@ -199,6 +258,14 @@ def ape_whole(truth: ArrayLike, generated: ArrayLike) -> float | None:
 
     Raises:
         ShapeError: Other shapes, or values that are not finite.
+
+    Example:
+        >>> truth = np.tile(np.eye(4), (4, 1, 1))
+        >>> truth[:, :3, 3] = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+        >>> turned = truth.copy()
+        >>> turned[:, :3, :3] = np.diag([-1, 1, -1])  # same places, half a turn
+        >>> round(ape_whole(truth, truth), 3), round(ape_whole(truth, turned) ** 2, 3)
+        (0.0, 8.0)
     """
     q, p = _poses(truth, generated)
     if len(q) == 0:

@@ -337,6 +337,12 @@ class Calibrated:
     Attributes:
         spec: That of the model, with the digest of the calibration in its settings. It has no lengths: what is asked is
             brought to those of the model when the frames that are waited for are with it.
+
+    Example:
+        >>> Calibrated(models.get("freeze")(), "no-such-file.json")
+        Traceback (most recent call last):
+        ...
+        worldgauge.core.errors.DataError: no-such-file.json: cannot be read (...)
     """
 
     def __init__(self, model: WorldModel, file: str | Path, source: str = "") -> None:

@@ -17,6 +17,7 @@ from worldgauge.core.model import PRIVILEGED
 from worldgauge.engine.coverage import TaskEnding
 from worldgauge.engine.open_suite import open_suite
 from worldgauge.engine.result import (
+    Runs,
     TaskCounts,
     arm_scores,
     find_runs,
@@ -196,7 +197,7 @@ _LEFT_OUT = "A run is left out: {}."
 
 
 def load_evidence(
-    paths: Sequence[Path], known: Mapping[Path, Iterable[Score]] = MappingProxyType({})
+    paths: Runs, known: Mapping[Path, Iterable[Score]] = MappingProxyType({})
 ) -> tuple[Evidence, Suite]:
     """Read runs and their suite, with the settings of the first run."""
     folders = find_runs(paths)

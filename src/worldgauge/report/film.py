@@ -42,6 +42,11 @@ class Film:
         frames: Number of film frames.
         length: Number of generated frames.
         broken: Name and reason of each clip that could not be read to its end.
+
+    Example:
+        >>> result = wg.score("runs")
+        >>> result.film(result.frame.task[0])
+        Film(...freeze...: ... frames, ... bytes)
     """
 
     data: bytes

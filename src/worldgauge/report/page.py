@@ -19,6 +19,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.intervals import FEWEST_DIFFERENT
 from worldgauge.core.paired_tests import FEWEST_CLUSTERS
 from worldgauge.engine.open_suite import open_suite
+from worldgauge.engine.result import Runs, list_paths
 from worldgauge.engine.sets import set_cells
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import AnsweredSuite, Suite, suites
@@ -98,7 +99,7 @@ MOST_PANELS = 12
 """Cells of a table up to which each has a curve of its own."""
 
 
-def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Path | None = None) -> Path:
+def write_report(runs: Runs, out: Path | str, *, films: int = 24, votes: Path | str | None = None) -> Path:
     """Compare runs on one page. The file is written whole or not at all.
 
     Args:
@@ -115,12 +116,19 @@ def write_report(runs: Sequence[Path], out: Path, *, films: int = 24, votes: Pat
         DataError: When the votes cannot be read, or are about other runs.
         RunError: When no run can be read, or the page cannot be written. Of several runs one that is damaged is left
             out, and the page says so.
+
+    Example:
+        >>> wg.write_report("runs", "report.html").name
+        'report.html'
     """
     evidence, suite = load_evidence(runs)
-    if votes is not None and not isinstance(suite, AnsweredSuite):
-        raise UsageError(f"suite '{suite.name}' holds no votes; leave out --votes")
-    more = [suite.vote_table(votes, runs)] if votes is not None and isinstance(suite, AnsweredSuite) else []
-    path = out if out.suffix.lower() in (".html", ".htm") else out / "index.html"
+    more = []
+    if votes is not None:
+        if not isinstance(suite, AnsweredSuite):
+            raise UsageError(f"suite '{suite.name}' holds no votes; leave out --votes")
+        more = [suite.vote_table(Path(votes), list_paths(runs))]
+    path = Path(out)
+    path = path if path.suffix.lower() in (".html", ".htm") else path / "index.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

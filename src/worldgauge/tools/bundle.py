@@ -41,7 +41,7 @@ from worldgauge.core.io import (
 )
 from worldgauge.core.video import Clip, Kind, Writer
 from worldgauge.engine.collection import counted
-from worldgauge.engine.result import find_runs, read_current_lines, task_ending
+from worldgauge.engine.result import Runs, find_runs, read_current_lines, task_ending
 from worldgauge.engine.store import RunFolder, file_slug
 from worldgauge.models.videos import videos_in
 from worldgauge.serving.isolation import check_no_secret
@@ -342,6 +342,10 @@ class About:
         parameters: Number of its parameters. 0 where it is not said.
         link: Where the model is described, http or https.
         by: Who made the bundle.
+
+    Example:
+        >>> wg.About(licence="Apache-2.0", parameters=1_300_000_000).parameters
+        1300000000
     """
 
     licence: str = ""
@@ -378,8 +382,8 @@ class Bundled:
 
 
 def write_bundles(
-    runs: Sequence[Path],
-    out: Path,
+    runs: Runs,
+    out: Path | str,
     *,
     whole: int = WHOLE,
     about: About | None = None,
@@ -404,6 +408,10 @@ def write_bundles(
             taken.
         RunError: For a folder without a run, and a run that is not finished.
         DataError: When something cannot be read or written.
+
+    Example:
+        >>> [made.path.name for made in wg.write_bundles("runs/freeze", "bundles")]
+        ['mind-freeze.zip']
     """
     folders = find_runs(runs)
     if about is not None and len(folders) != 1:
@@ -415,7 +423,7 @@ def write_bundles(
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"two runs would be {twice[0]}; bundle them one by one, each with its own --out")
     return [
-        _write(folder, out / name, whole, about or About(), progress, alone=len(folders) == 1)
+        _write(folder, Path(out) / name, whole, about or About(), progress, alone=len(folders) == 1)
         for folder, name in zip(folders, names, strict=True)
     ]
 

@@ -518,6 +518,11 @@ class ModelReport:
         identity: Everything that its output depends on, plain JSON values.
         speeds: How fast it is, by frame size in pixels ("256x144").
         unfit: Why a suite skips it, by suite. Suites that ask it, and those without questions of their own, are absent.
+
+    Example:
+        >>> report = wg.check_model("freeze", only=["spec"])
+        >>> report.ok, report.unfit
+        (True, {})
     """
 
     model: str
@@ -569,6 +574,10 @@ def check_model(
         UnknownNameError: For a suite that has no questions without a data set.
         ModelError: For a model that cannot be made.
         UsageError: For a live object that is not a model.
+
+    Example:
+        >>> [verdict.name for verdict in wg.check_model("freeze", only=["spec"]).verdicts]
+        ['spec']
     """
     check_deadline(deadline_s)
     if suite is not None:

@@ -150,6 +150,11 @@ class Evaluation:
         plan: What was planned.
         results: Result by suite.
         seconds: Wall-clock seconds of each suite, over all calls that finished it.
+
+    Example:
+        >>> found = wg.evaluate("freeze", data="data", suites=["mind"], out="evaluation")
+        >>> found.ok, list(found.results)
+        (True, ['mind'])
     """
 
     folder: Path
@@ -215,7 +220,8 @@ def evaluate(
         UsageError: No suite fits the models, or the budget is too small for any suite.
 
     Example:
-        wg.evaluate("./wm.py:MyModel", budget_s=3600).page
+        >>> str(wg.evaluate("freeze", data="data", suites=["mind"], out="evaluation").page)
+        'evaluation/index.html'
     """
     request = EvaluationRequest(
         _several(model),

@@ -18,7 +18,7 @@ from worldgauge.core.errors import MissingExtraError, RunError, UsageError
 from worldgauge.core.io import atomic_file, write_file
 from worldgauge.core.registry import Registry
 from worldgauge.engine.open_suite import open_suite
-from worldgauge.engine.result import RunResult, find_runs
+from worldgauge.engine.result import RunResult, Runs, find_runs, list_paths
 from worldgauge.engine.result import export as own_files
 from worldgauge.engine.sets import data_notes
 from worldgauge.engine.store import RunFolder
@@ -58,6 +58,10 @@ class ExportNames:
         by: Who made the run.
         labels: Labels in tables, as --label takes them.
         parts: Whether a table has all columns of each suite's headline table.
+
+    Example:
+        >>> wg.ExportNames(labels=("freeze=Frozen frame",)).labels
+        ('freeze=Frozen frame',)
     """
 
     model_id: str = ""
@@ -113,7 +117,7 @@ class PublishedRun:
         return names.model_id or f"unknown/{self.folder.directory.resolve().name}"
 
 
-def open_runs(runs: Sequence[Path]) -> list[PublishedRun]:
+def open_runs(runs: Runs) -> list[PublishedRun]:
     """Read runs."""
     folders = find_runs(runs)
     if not folders:
@@ -340,7 +344,7 @@ forms.register("parquet")(write_parquet)
 
 
 def export(
-    runs: Sequence[Path], out: Path, to: str = OWN, names: ExportNames | None = None, task: str = ""
+    runs: Runs, out: Path | str, to: str = OWN, names: ExportNames | None = None, task: str = ""
 ) -> list[Path]:
     """Write the scores of runs, or one task of them, in a form that other tools read.
 
@@ -359,13 +363,18 @@ def export(
         UsageError: For an unknown form, and where a form needs a name that is not given.
         RunError: For a folder without a run.
         MissingExtraError: For Parquet and Rerun without their extras.
+
+    Example:
+        >>> [path.name for path in wg.export("runs", "tables", to="csv")]
+        [...]
     """
     if task and to != RRD:
         raise UsageError("--task goes with --to rrd")
     if names is not None and (names.labels or names.parts) and to not in _TABLES:
         raise UsageError(f"--label and --all-columns go with --to {', '.join(_TABLES)}")
+    out = Path(out)
     if to == RRD:
-        return forms.get(RRD)(runs, out, task)
+        return forms.get(RRD)(list_paths(runs), out, task)
     if to == OWN:
         if names is not None and names != ExportNames():
             raise UsageError("--model-id, --dataset and --by go with --to eee, hf or inspect")

@@ -223,7 +223,7 @@ class Board:
     left_out: tuple[tuple[str, str], ...]
 
 
-def write_board(folder: Path, out: Path) -> Board:
+def write_board(folder: Path | str, out: Path | str) -> Board:
     """Make the site of all bundles and runs in a folder, whole or not at all. The same bundles give the same bytes.
 
     Args:
@@ -237,8 +237,12 @@ def write_board(folder: Path, out: Path) -> Board:
     Raises:
         UsageError: When `folder` holds nothing to show, or `out` holds something else than a site.
         DataError: When a folder cannot be read or written.
+
+    Example:
+        >>> wg.write_board("bundles", "board").tables
+        1
     """
-    out = out.resolve()
+    folder, out = Path(folder), Path(out).resolve()
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / ABOUT).exists())):
         raise UsageError(f"{out}: holds something else than a leaderboard; choose another --out")
     if out == folder.resolve():

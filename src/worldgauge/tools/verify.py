@@ -272,6 +272,11 @@ class Verification:
         draw: The random value that has chosen the tasks to score and to ask for.
         asked: Tasks whose whole videos the author has to send.
         by: Who looked.
+
+    Example:
+        >>> found = wg.verify("bundles/mind-freeze.zip")
+        >>> found.suite, found.label, len(found.rescored)
+        ('mind', 'freeze', 0)
     """
 
     path: Path
@@ -304,14 +309,14 @@ class Verification:
 
 
 def verify(
-    path: Path,
+    path: Path | str,
     *,
-    data: Path | None = None,
+    data: Path | str | None = None,
     rescore: int | None = None,
     root: str | None = None,
     ask: int = 0,
     draw: str = "",
-    answer: Path | None = None,
+    answer: Path | str | None = None,
     sealed: Seal | None = None,
     by: str = "",
     progress: Progress = lambda doing, done, total: None,
@@ -340,6 +345,10 @@ def verify(
         DataError: For a file that is no bundle, or one that cannot be unpacked.
         UsageError: When `rescore` is given without `data`, and the run is of no known benchmark set; for an answer
             without the number and the draw that it answers.
+
+    Example:
+        >>> wg.verify("bundles/mind-freeze.zip", data="data", rescore=1).ok
+        True
     """
     if sealed is not None and (answer is None or data is None):
         raise UsageError("--sealed goes with --answer (the videos from before the reveal) and --data")
@@ -347,7 +356,7 @@ def verify(
         raise UsageError("--answer goes with the --ask and the --draw that it answers: verify --ask printed them")
     draw = draw or secrets.token_hex(16)
     with ExitStack() as stack:
-        archive = stack.enter_context(Archive(path))
+        archive = stack.enter_context(Archive(Path(path)))
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="worldgauge-verify-"))
         found, bundle = look_over(archive, Path(scratch) / "run", root=None if sealed else root)
         found = replace(found, draw=draw, by=by)
@@ -358,7 +367,7 @@ def verify(
         asked = bundle.drawn(draw, [task for task in bundle.done if bundle.lacks(task)])[:ask]
         sent: list[Archive] = []
         if answer is not None:
-            sent.append(stack.enter_context(Archive(answer)))
+            sent.append(stack.enter_context(Archive(Path(answer))))
         model = None
         if sent and sealed is not None and data is not None:
             checks, model = _sealed_answer(sent[0], bundle, data, sealed, root, Path(scratch))

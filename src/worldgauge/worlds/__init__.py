@@ -31,6 +31,13 @@ class View:
         category: (H, W) uint16, index into the world's categories.
         instance: (H, W) uint16, number of the object; 0 for terrain and sky.
         position: (H, W, 3) float32 metres, hit points in the world frame, NaN in the sky. None unless requested.
+
+    Example:
+        >>> room = worlds.get("room")(walk="curve", seed=1)
+        >>> down = pose_from_yaw_pitch([6, 8, 1.6], yaw=0, pitch=-np.pi / 2)
+        >>> view = room.view(down, Camera.from_horizontal_fov(8, 6, 90))
+        >>> view.rgb.shape, {room.categories[number] for number in view.category.flat}
+        ((6, 8, 3), {'floor'})
     """
 
     rgb: NDArray[np.uint8]
@@ -45,6 +52,13 @@ class World(Protocol):
 
     Attributes:
         categories: Names of the categories, in the order of `View.category`.
+
+    Example:
+        >>> room: World = worlds.get("room")(walk="curve", seed=1)
+        >>> down = pose_from_yaw_pitch([6, 8, 1.6], yaw=0, pitch=-np.pi / 2)
+        >>> view = room.view(down, Camera.from_horizontal_fov(8, 6, 90))
+        >>> round(float(view.depth.max()), 3)  # the height of the camera
+        1.6
     """
 
     categories: tuple[str, ...]
@@ -83,6 +97,12 @@ def open_world(facts: WorldFacts) -> World:
 
     Raises:
         WorldError: When the world rejects its arguments, or its cells differ from those that the facts describe.
+
+    Example:
+        >>> from worldgauge.data import WorldFacts
+        >>> room = open_world(WorldFacts("room", {"walk": "curve", "seed": 1}))
+        >>> room.categories
+        ('void', 'floor', 'ceiling', 'wall', 'box')
     """
     try:
         # Facts read from JSON hold lists, which the cache cannot take.
@@ -113,6 +133,11 @@ def caption_of(facts: WorldFacts | None) -> str | None:
 
     Raises:
         WorldError: When the world rejects its arguments.
+
+    Example:
+        >>> from worldgauge.data import WorldFacts
+        >>> caption_of(WorldFacts("voxel", {"kind": "desert", "seed": 1}))
+        'A blocky village in a sandy desert, seen at eye height.'
     """
     describe = getattr(worlds.get(facts.name), "describe", None) if facts and facts.name in worlds else None
     if facts is None or describe is None:

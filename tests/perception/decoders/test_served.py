@@ -330,6 +330,7 @@ def test_metadata_and_layout_of_a_server(opened: Opened) -> None:
         ),
         ("servd", {}, UnknownNameError, "no decoder 'servd'. Did you mean 'served'"),
         ("colour", {}, UnknownNameError, "no decoder 'colour'"),
+        ("vipe", {}, UsageError, "runs in its own environment; give its address.*vipe.py:Vipe"),
         ("served?at", {}, UsageError, "settings look like"),
         ("served?at=x&at=y", {}, UsageError, "a setting is given twice"),
         ("served?at=x", {}, UsageError, "estimator 'x': served ones are named cmd:"),

@@ -63,18 +63,12 @@ class Suite:
     """Base class of a benchmark.
 
     Subclass it, register it, and write `tasks`, `episode` and `compare`. Everything else has a default.
-
-        @suites.register("spin")
-        class Spin(Suite):
-            name, titles = "spin", {"psnr": "PSNR"}
-
     A suite with another kind of question overrides `perform` and `score` instead of `episode` and `compare`.
 
     Attributes:
         name: Registered name of the suite, used by run folders and workers.
         version: Version of the suite; part of every task's identity.
-        Settings: A dataclass of `engine.options.option` fields, which `--set` changes. Its class method `of`, if any,
-            makes it of plain values.
+        Settings: A dataclass of `option` fields, which `--set` changes. Its class method `of`, if any, reads values.
         titles: Title of the table of each metric, headline first, for the default `summarize`.
         answerer_kind: Kind of model, "model" or "agent".
         baselines: Registered models whose scores are known, best first.
@@ -84,10 +78,8 @@ class Suite:
         claim: What a good model does, as a verb in the third person ("redraws the place it has seen").
         claims: What a good model does per kind of task, by the value of "task" in a task's group; in place of `claim`.
         group_claims: What a good model of a group (`TableRow.group`) does, in place of `claim`.
-        claims_memory: Whether `claim` is about what was shown. Models then also run the decoy test
-            (`engine.suite.decoy`), and a report makes the claim by its result.
-        memory_metrics: Names in a sentence of metrics in which a model without memory gains nothing, by metric. A claim
-            of memory needs one of them.
+        claims_memory: Whether `claim` is about what was shown. Models then also run the decoy test, which decides.
+        memory_metrics: Words for the metrics in which only memory helps, by metric. A claim of memory needs one.
         paper_settings: By setting, the value in the paper's protocol and one sentence why the default is another one.
         vocabulary: Words of a report that the suite replaces (`report.wording.Vocabulary`).
         scores_pictures: Whether scores depend on which part of the recorded picture a model shows.
@@ -96,6 +88,12 @@ class Suite:
         choosing_settings: Settings that only select tasks. No task depends on them.
         own_metrics: Metrics of the user's own, as they were named; scored and shown with the suite's.
         metrics: Metrics and estimators whose versions the scores depend on. None for all of them.
+
+    Example:
+        >>> class Spin(Suite):  # to run it, decorate it with suites.register("spin")
+        ...     name, titles = "spin", {"psnr": "PSNR"}
+        >>> Spin().metrics
+        frozenset({'psnr'})
     """
 
     name: ClassVar[str]
@@ -257,8 +255,7 @@ class Suite:
     def cluster_of(self, task: str, group: Mapping[str, Any]) -> str:
         """What a task shares with others, such as its scene, whose scores are therefore not independent.
 
-        Means are taken over tasks, but intervals and tests resample clusters. Used where `Task.cluster` is empty, and
-        for runs that are older than clusters.
+        Means are over tasks, but intervals and tests resample clusters. Used where `Task.cluster` is empty.
 
         Args:
             task: Id of the task.
@@ -397,7 +394,7 @@ class Suite:
             task: The task.
 
         Returns:
-            Frames per second. None where a frame is a step without duration, or the suite does not say.
+            Frames per second. Empty where a frame is a step without duration, or the suite does not say.
 
         Raises:
             DataError: When the recording cannot be read.
@@ -527,9 +524,7 @@ class Suite:
     # import of results
 
     def submissions(self, folder: Path) -> Mapping[str, Mapping[str, Any]]:
-        """Settings of the model `videos` for each model in a folder of finished videos.
-
-        By default every sub-folder is one model.
+        """Settings of the model `videos` for each model of a folder; by default every sub-folder is one model.
 
         Args:
             folder: Folder of the videos.
@@ -550,6 +545,10 @@ class ActedSuite(Suite):
     """A suite whose tasks are acted out step by step, by an agent or a person: reports show a film of the episode.
 
     What it asks depends on the answers before, so no finished videos can be scored.
+
+    Example:
+        >>> issubclass(suites.get("worldinworld"), ActedSuite)
+        True
     """
 
     def prepare(self, tasks: Sequence[Task], tell: Callable[[str, int, int], None]) -> None:
@@ -580,8 +579,7 @@ class ActedSuite(Suite):
     def film(self, record: Record) -> Clip:
         """What a report shows of a record instead of its rollout.
 
-        For records that hold more than frames to compare, such as an episode of an agent. The film is shown without the
-        truth, at its full length.
+        For records of more than frames to compare, such as an agent's episode. It is shown in full, without the truth.
 
         Args:
             record: The record.
@@ -614,6 +612,10 @@ class AnsweredSuite(Suite):
 
     Attributes:
         balanced_by: Key of the tasks' groups whose values have equal weight in the headline, whatever their numbers.
+
+    Example:
+        >>> suites.get("mineanybuild").balanced_by
+        'task'
     """
 
     balanced_by: ClassVar[str] = ""
@@ -653,7 +655,12 @@ class AnsweredSuite(Suite):
 
 
 class SubmittedSuite(Suite):
-    """A suite with a result file of its own, and with scores of videos that need no question in the data."""
+    """A suite with a result file of its own, and with scores of videos that need no question in the data.
+
+    Example:
+        >>> issubclass(suites.get("mind"), SubmittedSuite)
+        True
+    """
 
     def submission_settings(self, folder: Path, data: Path) -> Mapping[str, Any]:
         """Settings that a folder of finished videos adds to those of the user.

@@ -43,6 +43,10 @@ class Task:
         skip: Why the task is not asked. None when it is asked.
         cluster: Name of what it shares with other tasks, such as its scene: their scores are not independent. Empty
             where `Suite.cluster_of` tells it from the id and the group.
+
+    Example:
+        >>> Task("spin", "spin-000", {"path": "spin-000.mp4"}, fingerprint="f00d", group={"turn": "full"}).group["turn"]
+        'full'
     """
 
     suite: str
@@ -64,6 +68,12 @@ class Record:
         directory: Folder of the record.
         facts: Plain JSON values.
         rollout: Name of the video in the folder. None where there is none.
+
+    Example:
+        >>> from pathlib import Path
+        >>> record = Record(Task("spin", "spin-000", {}, "f00d"), "my-model", Path("record"), rollout="rollout.mp4")
+        >>> record.task.id, record.rollout
+        ('spin-000', 'rollout.mp4')
     """
 
     task: Task
@@ -89,6 +99,13 @@ class Score:
         group: Group of the task.
         facts: Plain JSON values needed for variants and aggregation.
         cluster: Cluster of the task, which the engine fills in. Empty for a task that stands alone.
+
+    Example:
+        >>> Score("spin-000", "psnr", 30.5, unit="dB").better
+        'higher'
+        >>> Score("spin-000", "psnr", None)
+        Traceback (most recent call last):
+        worldgauge.core.errors.UsageError: score 'psnr' of 'spin-000' has no value and no reason
     """
 
     task: str
@@ -133,6 +150,11 @@ class Cell:
         clusters: Number of clusters that the values are of. None where it is not known, as for published numbers.
         method: How the interval was made: "hall" for means (see `balanced_interval`), "wilson" for rates, "jackknife".
             Empty without an interval, or if it is not known.
+
+    Example:
+        >>> cell = Cell(0.83, std=0.1, n=8, low=0.76, high=0.91, method="hall")
+        >>> f"{cell.mean} [{cell.low}, {cell.high}], n = {cell.n}"
+        '0.83 [0.76, 0.91], n = 8'
     """
 
     mean: float | None
@@ -157,6 +179,10 @@ class TableRow:
             and the row cannot be the best one.
         marks: What a reader must know of a row that may win, a few words each, such as "8 frames/s".
         group: What sets a model apart, such as "given poses". Only models of one group are ranked together.
+
+    Example:
+        >>> TableRow("freeze", (Cell(18.5, std=2.0, n=8),), kind="baseline", flag="does not move").flag
+        'does not move'
     """
 
     label: str
@@ -183,6 +209,12 @@ class Table:
             where `better` holds for all columns.
         bars: Whether the table is also drawn as bars with intervals.
         alarms: Lines below the table that say, in red, why rows of it are no test.
+
+    Example:
+        >>> row = TableRow("my-model", (Cell(30.5, std=2.0, n=8),))
+        >>> table = Table("psnr", "PSNR", "dB", "higher", columns=("all",), rows=(row,))
+        >>> [(row.label, row.cells[0].mean) for row in table.rows]
+        [('my-model', 30.5)]
     """
 
     metric: str
@@ -211,6 +243,13 @@ class TaskView:
         camera: Camera that took `truth` at those poses. None where it is not told.
         shown: What every model is shown before it answers; the last frame is where the answer begins. None where that
             is not told.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> truth = Clip.from_array(np.zeros((4, 8, 8, 3), np.uint8), fps=10)
+        >>> view = TaskView(truth, poses=np.tile(np.eye(4), (12, 1, 1)), generated_from=8, marks={"A": (0.0, 0.0)})
+        >>> len(view.poses) - view.generated_from == len(view.truth)
+        True
     """
 
     truth: Clip
@@ -233,6 +272,11 @@ class TaskDetails:
         stills: Indices of the frames of a rollout that were looked at, by label of the model.
         diagnostics: Plain values by column, by label of the model.
         caption: The question in words.
+
+    Example:
+        >>> details = TaskDetails(paths={"truth path": np.array([[0.0, 0.0], [0.0, 2.0]])}, caption="Go to the chair.")
+        >>> list(details.paths)
+        ['truth path']
     """
 
     paths: Mapping[str, FloatArray] = field(default_factory=dict)
@@ -250,6 +294,13 @@ class EpisodeFilms:
         seen: What the agent saw.
         imagined: What was imagined of the plans that were taken, or None where nothing was.
         imagined_at: The frame of `seen` that each frame of `imagined` foresees.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> seen = Clip.from_array(np.zeros((4, 8, 8, 3), np.uint8), fps=10)
+        >>> films = EpisodeFilms(seen, imagined=seen[2:], imagined_at=(2, 3))
+        >>> len(films.imagined) == len(films.imagined_at)
+        True
     """
 
     seen: Clip
@@ -267,6 +318,10 @@ class AnswerView:
         verdict: The result in a few words.
         reasons: Reasons for the result, one line each.
         solid: A mesh that a viewer can turn.
+
+    Example:
+        >>> AnswerView(text="B", verdict="wrong", reasons=("The answer is A.",)).verdict
+        'wrong'
     """
 
     picture: Image | None = None
@@ -285,6 +340,12 @@ class AnswerCard:
         shown: Pictures that came with the question, pairs of a caption and (H, W, 3) uint8.
         plates: Answers by label of the model. The expected answer comes first under the name "expected", where it can
             be shown.
+
+    Example:
+        >>> plates = {"expected": AnswerView(text="2"), "my-agent": AnswerView(text="3")}
+        >>> card = AnswerCard("How many doors?", plates=plates)
+        >>> {label: plate.text for label, plate in card.plates.items()}
+        {'expected': '2', 'my-agent': '3'}
     """
 
     asked: str
@@ -303,6 +364,14 @@ class TaskContext(Protocol):
         blinding: Hides the id of the task from the model.
         is_built_in: Whether the model is a baseline of worldgauge.
         with_decoy: Gives a request the context of an arm of the decoy test. None outside of the test.
+
+    Example:
+        >>> class Printed(TaskContext):  # for a test of a suite
+        ...     seed = 7
+        ...     def progress(self, done, total):
+        ...         print(f"{done} of {total} frames")
+        >>> Printed().progress(3, total=8)
+        3 of 8 frames
     """
 
     directory: Path
@@ -330,7 +399,12 @@ class TaskContext(Protocol):
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:
-    """Mean of the values that are not None; None when there is none."""
+    """Mean of the values that are not None; None when there is none.
+
+    Example:
+        >>> mean_of_known([1.0, None, 2.0])
+        1.5
+    """
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
@@ -348,6 +422,10 @@ class DemoSet:
         settings: Settings of the suite.
         core_seconds: Processor time that it took when measured. Orders the work and gives the time left.
         megabytes: Disk space that it needs.
+
+    Example:
+        >>> DemoSet(6, "Does it come back?", options={"spins": 2}, models=("truth", "drift"), stand_in="drift").options
+        {'spins': 2}
     """
 
     place: int
@@ -478,6 +556,14 @@ class TaskData(Generic[T]):
             `id` where it is gone.
         fingerprint: Fingerprint of that, with the content of files as it is now (`core.io.digest_of_file`).
         files: Files of which `read` takes more than the fingerprint holds; None for one that is missing.
+
+    Example:
+        >>> spins = TaskData(read=lambda folder, name: {name: {"frames": 80}}, fingerprint=str)
+        >>> spins(Task("spin", "spin-000", {"source": "data"}, fingerprint="{'frames': 80}"))
+        {'frames': 80}
+        >>> spins(Task("spin", "spin-000", {"source": "data"}, fingerprint="{'frames': 24}"))
+        Traceback (most recent call last):
+        worldgauge.core.errors.DataError: data: the data of 'spin-000' changed after the run was planned; run again
     """
 
     def __init__(
@@ -539,6 +625,16 @@ def cached_by_task(maxsize: int) -> Callable[[Callable[Concatenate[Task, P], T]]
 
     Args:
         maxsize: Number of results.
+
+    Example:
+        >>> @cached_by_task(maxsize=8)
+        ... def count_frames(task):
+        ...     print("reads", task.id)
+        ...     return 24
+        >>> task = Task("spin", "spin-000", {}, "f00d")
+        >>> count_frames(task) + count_frames(task)
+        reads spin-000
+        48
     """
 
     def decorate(function: Callable[Concatenate[Task, P], T]) -> Callable[Concatenate[Task, P], T]:

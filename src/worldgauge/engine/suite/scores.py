@@ -291,6 +291,13 @@ def make_score(
 
     Returns:
         The score.
+
+    Example:
+        >>> from pathlib import Path
+        >>> record = Record(Task("spin", "spin-000", {}, "f00d"), "my-model", Path("record"))
+        >>> score = make_score(record, "psnr", 30.5, prefix="turn/")
+        >>> score.metric, score.value, score.unit
+        ('turn/psnr', 30.5, 'dB')
     """
     declared = metrics.entry(metric).facts
     return Score(
@@ -328,6 +335,13 @@ def make_mean_score(
 
     Returns:
         The score.
+
+    Example:
+        >>> from pathlib import Path
+        >>> record = Record(Task("spin", "spin-000", {}, "f00d"), "my-model", Path("record"))
+        >>> score = make_mean_score(record, "psnr", [(0, 30.0), (1, 20.0), (2, None)])
+        >>> score.value, score.n
+        (25.0, 2)
     """
     known = [value for _, value in series if value is not None]
     value = mean_of_known(known)

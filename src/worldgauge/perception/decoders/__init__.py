@@ -52,6 +52,12 @@ class DecodeRequest:
             only for the decoder `exact`.
         content: SHA-256 of the video file, for decoders that look up recorded paths; empty when unknown.
         name: Name of the video, such as "model/scenario"; empty when unknown.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> video = Clip.from_array(np.zeros((20, 6, 8, 3), np.uint8), fps=10)
+        >>> DecodeRequest(video, anchor=None, anchor_distance_m=None).n_points
+        9
     """
 
     video: Clip
@@ -88,6 +94,11 @@ class DecodedPath:
         focal_px: Focal length in pixels of the video's own size.
         diagnostics: Plain JSON values, such as "reprojection_px", "points_per_frame", "decoder_used", "attempts",
             "disagreement".
+
+    Example:
+        >>> path = DecodedPath("ok", "mine", xy=np.array([[0.0, 0.0], [0.0, 1.5]]))
+        >>> path.xy[-1].tolist()  # 1.5 m ahead
+        [0.0, 1.5]
     """
 
     status: Status
@@ -114,6 +125,16 @@ class Decoder(Protocol):
     Attributes:
         name: Name in tables.
         version: Raised whenever the same video may get another path.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> from worldgauge.world import pose_from_yaw_pitch
+        >>> video = Clip.from_array(np.zeros((3, 6, 8, 3), np.uint8), fps=10)
+        >>> poses = pose_from_yaw_pitch([[0, 0, 1.6], [1, 0, 1.6], [2, 0, 1.6]], yaw=np.zeros(3))
+        >>> decoder: Decoder = open_decoder("exact")
+        >>> path = decoder.decode(DecodeRequest(video, anchor=None, anchor_distance_m=None, poses=poses))
+        >>> path.status, round(float(path.xy[-1, 1]), 3)  # metres ahead
+        ('ok', 2.0)
     """
 
     name: str
@@ -139,6 +160,8 @@ decoders: Registry[Callable[..., Decoder]] = Registry(
 
 
 _SERVED = "served"
+_ADAPTERS = {"spatracker": "SpaTracker", "vggt": "Vggt", "vipe": "Vipe"}
+"""Classes of decoders in the folder `adapters`, which cannot run in this environment."""
 
 
 def open_decoder(text: str, **settings: Any) -> Decoder:
@@ -153,6 +176,14 @@ def open_decoder(text: str, **settings: Any) -> Decoder:
         UnknownNameError: There is no such decoder; the message suggests the nearest.
         UsageError: Settings do not fit.
         ModelError: The server cannot be reached.
+
+    Example:
+        >>> open_decoder("klt-vo?key_frames=17").settings["key_frames"]
+        17
+        >>> open_decoder("exakt")
+        Traceback (most recent call last):
+        ...
+        worldgauge.core.errors.UnknownNameError: no decoder 'exakt'. Did you mean 'exact'? Known: ...
     """
     name, given = _parsed(text)
     made = decoders.get(name)
@@ -185,6 +216,12 @@ def _parsed(text: str) -> tuple[str, dict[str, Any]]:
     if is_served(text):
         return _SERVED, {"at": text}
     name, _, query = text.partition("?")
+    if name in _ADAPTERS:
+        raise UsageError(
+            f"decoder '{name}' runs in its own environment; give its address, such as "
+            f'"cmd:conda run -n {name} python -m worldgauge_serve {name}.py:{_ADAPTERS[name]}" '
+            "(docs/howto/models/camera_decoders.md)"
+        )
     try:
         return name, settings_of(query)
     except ValueError as error:

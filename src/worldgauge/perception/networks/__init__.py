@@ -90,6 +90,12 @@ def choose_device(device: str = "", precision: Precision = "float32") -> Compute
     Raises:
         MissingExtraError: torch is not installed.
         UsageError: The device does not exist here, or the precision is unknown.
+
+    Example:
+        >>> choose_device("cuda:99")  # "device 'cuda:99' is not here; torch sees ...", or "... needs the extra 'torch'"
+        Traceback (most recent call last):
+        ...
+        worldgauge.core.errors...Error: ...
     """
     torch = torch_for("a network")
     if precision not in get_args(Precision):

@@ -32,6 +32,10 @@ class DepthAnything:
 
     Raises:
         DataError: Files of another network, or of one that gives relative depth.
+
+    Example:
+        >>> networks.get("depth-anything") is DepthAnything, networks.entry("depth-anything").facts["what"]
+        (True, 'depth')
     """
 
     name = "depth-anything"

@@ -63,6 +63,13 @@ def load(root: Path) -> BuildSet:
     """Load all architectures and tasks of a folder in the published layout; images are not opened.
 
     Files that are missing hold no tasks (see `missing`).
+
+    Example:
+        >>> from pathlib import Path
+        >>> hut = {"id": "hut", "name": "hut", "block_materials": ["stone"], "blueprint": [[[1, 1, 1]]]}
+        >>> write_file(Path("builds/data/architectures.json"), dumps([hut]))
+        >>> load_builds(Path("builds")).architectures["hut"].blueprint.blocks
+        3
     """
     root = Path(root)
     absent = missing(root)

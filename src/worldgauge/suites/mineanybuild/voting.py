@@ -129,7 +129,7 @@ def vote(
 
     Asked again with a recording, the critic answers from it. A brief it cannot decide has a ballot that says so.
     """
-    folders = find_runs(Path(one) for one in runs)
+    folders = find_runs(runs)
     facts = [folder.facts() for folder in folders]
     if others := sorted({fact["suite"] for fact in facts} - {SUITE}):
         raise UsageError(f"builds are voted on, not {', '.join(others)}: give runs of the suite {SUITE}")
@@ -171,7 +171,7 @@ def voted(votes: Path, runs: Sequence[Path]) -> Table:
         agents, failed_plans = set(header["agents"]), header["settings"]["failed_plans"]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{votes}: cannot be read as votes ({error}); use: worldgauge mineanybuild vote") from error
-    result = RunResult(find_runs(Path(one) for one in runs), open_suite(SUITE, {}))
+    result = RunResult(find_runs(runs), open_suite(SUITE, {}))
     if missing := sorted(agents - set(result.directories)):
         raise DataError(f"{votes}: holds votes on {', '.join(missing)}, not among the runs; give those runs too")
     return _table(result, ballots, failed_plans, agents)

@@ -131,6 +131,10 @@ def overall(
         soft_endpoint: 0 to 1.
         approach_consistency: 0 to 1.
         profile: Weights and constants.
+
+    Example:
+        >>> round(path_overall(ade=0, fde=0, miss_rate=0, soft_endpoint=1, approach_consistency=1), 2)
+        0.9
     """
     weights = profile.weights
     return (
@@ -220,6 +224,10 @@ def ade(path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, parity: Parity 
 
     Raises:
         ShapeError: Other shapes, values that are not finite, or a truth of fewer than 2 rows.
+
+    Example:
+        >>> path_ade([(1, 0), (1, 1), (1, 2)], truth=[(0, 0), (0, 1), (0, 2)])
+        1.0
     """
     path, truth = _checked(path, truth, parity)
     return float(_distances(path, truth, mode, parity).mean()) if len(path) and len(truth) else math.inf
@@ -239,6 +247,10 @@ def fde(path: ArrayLike, truth: ArrayLike, *, parity: Parity = None) -> float:
 
     Raises:
         ShapeError: As `ade`.
+
+    Example:
+        >>> path_fde([(0, 0), (3, 0)], truth=[(0, 0), (0, 4)])
+        5.0
     """
     path, truth = _checked(path, truth, parity)
     return float(np.linalg.norm(path[-1] - truth[-1])) if len(path) and len(truth) else math.inf
@@ -259,6 +271,10 @@ def miss_rate(
 
     Raises:
         ShapeError: As `ade`.
+
+    Example:
+        >>> path_miss_rate([(0, 0), (1, 1), (2, 2), (3, 3)], truth=[(0, 0), (0, 1), (0, 2), (0, 3)])  # 0, 1, 2 and 3 m
+        50.0
     """
     path, truth = _checked(path, truth, parity)
     return _missed(_distances(path, truth, mode, parity), miss_m) if len(path) and len(truth) else 100.0
@@ -281,6 +297,10 @@ def soft_endpoint(
 
     Raises:
         ShapeError: As `ade`.
+
+    Example:
+        >>> round(path_soft_endpoint([(0, 0), (0, 1.5)], truth=[(0, 0), (0, 2)]), 2)  # exp(-1 / 2)
+        0.61
     """
     return math.exp(-(fde(path, truth, parity=parity) ** 2) / (2 * sigma_m**2))
 
@@ -305,6 +325,10 @@ def approach_consistency(
 
     Raises:
         ShapeError: As `ade`.
+
+    Example:
+        >>> round(path_approach_consistency([(0, 0), (9, 9)], truth=[(0, 0), (0, 1), (0, 2)]), 2)  # exp(-5 / 2)
+        0.08
     """
     path, truth = _checked(path, truth, parity)
     return _consistency(path, truth, profile) if len(path) and len(truth) else 0.0
@@ -423,6 +447,10 @@ def time_aligned_ade(path: ArrayLike, times_s: ArrayLike, truth: ArrayLike, dt_s
 
     Raises:
         ShapeError: On other shapes and where the two have no moment in common.
+
+    Example:
+        >>> path_time_aligned_ade([(0, 0), (0, 1)], [0.0, 1.0], truth=[(0, 0), (0, 1), (0, 2)], dt_s=0.5)
+        0.5
     """
     points, rows = _points_of(path), _points_of(truth)
     times = np.asarray(times_s, np.float64)
@@ -452,6 +480,10 @@ def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
 
     Raises:
         ShapeError: Other shapes.
+
+    Example:
+        >>> path_arc_aligned_ade([(0, 0), (0, 0.5), (0, 2)], truth=[(0, 0), (0, 1), (0, 2)])
+        0.0
     """
     points, rows = _points_of(path), _points_of(truth)
     shares = np.linspace(0, 1, max(len(points), len(rows)))
@@ -473,6 +505,10 @@ def scale_free_ade(path: ArrayLike, truth: ArrayLike) -> float | None:
 
     Raises:
         ShapeError: Other shapes.
+
+    Example:
+        >>> path_scale_free_ade([(0, 0), (0, 5)], truth=[(0, 0), (0, 2)])
+        0.0
     """
     points, rows = _points_of(path), _points_of(truth)
     walked, asked = geometry.length(points), geometry.length(rows)
@@ -495,6 +531,10 @@ def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M)
 
     Raises:
         ShapeError: Other shapes.
+
+    Example:
+        >>> round(path_end_heading_error([(0, 0), (0, 1)], truth=[(0, 0), (1, 0)]), 2)
+        1.57
     """
     ways = [_last_way(_points_of(points), over_m) for points in (path, truth)]
     if ways[0] is None or ways[1] is None:
@@ -515,6 +555,10 @@ def length_ratio(path: ArrayLike, truth: ArrayLike) -> float | None:
 
     Raises:
         ShapeError: As `ade`.
+
+    Example:
+        >>> path_length_ratio([(0, 0), (0, 1)], truth=[(0, 0), (0, 2)])
+        0.5
     """
     walked = geometry.length(_points_of(truth))
     return None if walked == 0 else geometry.length(_points_of(path)) / walked
@@ -533,6 +577,10 @@ def reach_half_metre(path: ArrayLike, truth: ArrayLike) -> float:
 
     Raises:
         ShapeError: As `fde`.
+
+    Example:
+        >>> path_reach_half_metre([(0, 0), (0, 1.25)], truth=[(0, 0), (0, 2)])
+        0.0
     """
     return float(fde(path, truth) < 0.5)
 
@@ -550,6 +598,10 @@ def reach_metre(path: ArrayLike, truth: ArrayLike) -> float:
 
     Raises:
         ShapeError: As `fde`.
+
+    Example:
+        >>> path_reach_metre([(0, 0), (0, 1.25)], truth=[(0, 0), (0, 2)])
+        1.0
     """
     return float(fde(path, truth) < 1.0)
 

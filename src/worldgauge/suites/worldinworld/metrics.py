@@ -44,6 +44,12 @@ def controllability_ssim(imagined: Frames, replayed: Frames) -> float:
 
     Raises:
         ShapeError: On other shapes.
+
+    Example:
+        >>> imagined, replayed = np.full((2, 3, 8, 8, 3), 102, np.uint8)
+        >>> replayed[:] = 204
+        >>> round(controllability_ssim(imagined, replayed), 2)  # 2 * 1 * 2 / (1 + 4) for flat frames
+        0.8
     """
     return math.fsum(ssim_table(a, b) for a, b in _pairs(imagined, replayed)) / len(imagined)
 
@@ -65,6 +71,12 @@ def controllability_psnr(imagined: Frames, replayed: Frames) -> float:
 
     Raises:
         ShapeError: On other shapes.
+
+    Example:
+        >>> imagined, replayed = np.zeros((2, 3, 8, 8, 3), np.uint8)
+        >>> replayed[:] = 51  # a fifth of 255: 10 log10(25)
+        >>> round(controllability_psnr(imagined, replayed), 2)
+        13.98
     """
     error = math.fsum(mse(a, b) for a, b in _pairs(imagined, replayed)) / len(imagined)
     return math.inf if error == 0 else 10 * math.log10(255**2 / error)
@@ -86,6 +98,10 @@ def controllability_lpips(distances: Sequence[float]) -> float:
 
     Raises:
         UsageError: For none, and for one that is negative or not finite.
+
+    Example:
+        >>> controllability_lpips([0.25, 0.75])
+        0.5
     """
     if not len(distances) or not all(math.isfinite(one) and one >= 0 for one in distances):
         raise UsageError("controllability takes at least one distance, each finite and not negative")
@@ -114,6 +130,13 @@ def visual_quality(frame: NDArray[np.uint8]) -> float:
 
     Raises:
         ShapeError: On other shapes.
+
+    Example:
+        >>> grey = np.full((64, 64, 3), 128, np.uint8)
+        >>> edge = grey.copy()
+        >>> edge[:, 32:] = 255
+        >>> visual_quality(grey), visual_quality(edge) > 1
+        (0.0, True)
     """
     import cv2
 
@@ -150,6 +173,10 @@ def decision_regret(values: Sequence[float | None], chosen: int | None) -> float
 
     Raises:
         UsageError: For an index out of range, and values that are not allowed.
+
+    Example:
+        >>> decision_regret([2.0, 5.0, 4.0], chosen=2)
+        1.0
     """
     if chosen is None or any(value is None for value in values):
         return None
@@ -250,7 +277,12 @@ class Term(NamedTuple):
 
 @metric("success", unit="%", better="higher", bounds=(0.0, 100.0), version=1, source="World-in-World, B.1, B.2, B.4")
 def success(done: bool) -> float:
-    """100 for an episode that succeeded, else 0; what could not start has failed."""
+    """100 for an episode that succeeded, else 0; what could not start has failed.
+
+    Example:
+        >>> success(True), success(False)
+        (100.0, 0.0)
+    """
     return 100.0 if done else 0.0
 
 
@@ -269,6 +301,10 @@ def trajectory_steps(steps: int | None) -> float | None:
 
     Raises:
         UsageError: For a negative number.
+
+    Example:
+        >>> trajectory_steps(30), trajectory_steps(None)
+        (30.0, None)
     """
     if steps is not None and steps < 0:
         raise UsageError(f"an episode of {steps} steps cannot be")
@@ -281,6 +317,13 @@ def trajectory_m(metres: float) -> float:
 
     Raises:
         UsageError: For a negative length.
+
+    Example:
+        >>> trajectory_m(-1.0)
+        Traceback (most recent call last):
+        worldgauge.core.errors.UsageError: an episode of -1.0 metres cannot be
+        >>> trajectory_m(7.5)
+        7.5
     """
     if not metres >= 0:
         raise UsageError(f"an episode of {metres} metres cannot be")
@@ -293,6 +336,10 @@ def task_progress(progress: float) -> float:
 
     Raises:
         UsageError: Out of range.
+
+    Example:
+        >>> task_progress(1)
+        1.0
     """
     if not 0 <= progress <= 1:
         raise UsageError(f"progress of a task lies in 0 to 1, got {progress}")
@@ -305,6 +352,10 @@ def model_calls(rollouts: int) -> float:
 
     Raises:
         UsageError: For a negative number.
+
+    Example:
+        >>> model_calls(12)
+        12.0
     """
     if rollouts < 0:
         raise UsageError(f"an episode of {rollouts} rollouts cannot be")
@@ -321,6 +372,10 @@ def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None
         blind_mark: Mark of an answer given without pictures. It counts where there is no answer; the lowest mark where
             it is missing too.
         failed: Share that a judge's failure counts as; FAILED_RELEASED in the release.
+
+    Example:
+        >>> answer_score(True, mark=4)
+        Term(value=75.0, flags=())
     """
     if answered:
         share, flags = share_of_mark(mark, failed)
@@ -362,6 +417,10 @@ def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
         done: Whether the episode succeeded.
         shortest: Length of the reference, in metres or steps.
         travelled: Length of the agent's path, in the same unit.
+
+    Example:
+        >>> spl(True, shortest=4.0, travelled=8.0).value
+        50.0
     """
     return _weighted(1.0 if done else 0.0, shortest, travelled)
 
@@ -378,6 +437,10 @@ def answer_spl(
         shortest_m: Length of the reference, metres.
         travelled_m: Length of the agent's path, metres.
         failed: Share that a judge's failure counts as, see `answer_score`.
+
+    Example:
+        >>> answer_spl(True, mark=3, shortest_m=4.0, travelled_m=8.0).value
+        25.0
     """
     share, flags = share_of_mark(mark, failed) if answered else (0.0, ("no_answer",))
     term = _weighted(share, shortest_m, travelled_m)

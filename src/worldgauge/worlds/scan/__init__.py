@@ -54,6 +54,11 @@ class Scan(Batched):
     Raises:
         WorldError: The scene is not registered, or too much of it is damaged.
         DataError: A file of it is damaged.
+
+    Example:
+        >>> scan = Scan("example/room")
+        >>> [landmark.name for landmark in scan.landmarks]
+        ['bed', 'table', 'picture', 'bookcase', 'chair']
     """
 
     categories: tuple[str, ...]

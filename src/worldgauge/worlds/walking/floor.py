@@ -23,6 +23,10 @@ class Landmark:
         instance: Its number in `View.instance`.
         low: Lower corner (x, y, z) of its axis-aligned box in the world frame, metres.
         high: Upper corner of the box.
+
+    Example:
+        >>> Landmark("chair", 7, low=(1.0, 2.0, 0.0), high=(2.0, 3.0, 1.0)).centre.tolist()
+        [1.5, 2.5, 0.5]
     """
 
     category: str
@@ -51,6 +55,12 @@ class FloorPlan:
         height_m: (X, Y) float32, z of the floor. Undefined where a cell is not free.
         origin: (x, y) in metres of the lower corner of cell [0, 0].
         cell_m: Side of a cell in metres.
+
+    Example:
+        >>> free = np.array([[True, True], [True, False]])
+        >>> floor = FloorPlan(free, np.zeros((2, 2), np.float32), origin=(0.0, 0.0), cell_m=0.5)
+        >>> floor.cells_of([0.6, 0.1]).tolist(), round(float(floor.clearance_at([0.6, 0.1])), 3)
+        ([1, 0], 0.5)
     """
 
     free: NDArray[np.bool_]
@@ -112,7 +122,13 @@ def place_of(xy: ArrayLike) -> FloatArray:
 
 
 class Walkable(World, Protocol):
-    """A world with floors to walk on and things to walk to."""
+    """A world with floors to walk on and things to walk to.
+
+    Example:
+        >>> world: Walkable = worlds.get("scan")("example/room")
+        >>> world.floor.cell_m, world.landmarks[0].name
+        (0.05, 'bed')
+    """
 
     @property
     def floor(self) -> FloorPlan:

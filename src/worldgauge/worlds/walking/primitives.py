@@ -101,6 +101,11 @@ def nav_control(
 
     Raises:
         UsageError: For a plan that does not fit.
+
+    Example:
+        >>> control = nav_control(from_letters("LLF"), frames=4)
+        >>> round(np.degrees(control.turn_left_rad)), control.valid_len, control.wire_ids.tolist()
+        (45, 2, [4, 1, 1, 1])
     """
     if leading not in ("exact", "model"):
         raise UsageError(f"leading_turns is '{leading}'; take 'exact' or 'model'")
@@ -136,6 +141,10 @@ def trajectory(steps: Sequence[Primitive], *, step_m: float = STEP_M, turn_deg: 
 
     Returns:
         (n + 1, 3), the start first: x ahead and y left in metres, and phi in degrees, counter-clockwise in [-180, 180).
+
+    Example:
+        >>> trajectory(from_letters("LLLLF"))[-1].round(3).tolist()
+        [0.0, 0.2, 90.0]
     """
     return world_trajectory(steps, (0.0, 0.0, 0.0), step_m=step_m, turn_deg=turn_deg)
 
@@ -214,6 +223,10 @@ def from_letters(word: str) -> Steps:
 
     Raises:
         UsageError: For other letters.
+
+    Example:
+        >>> [step.name for step in from_letters("LF")]
+        ['TURN_LEFT', 'FORWARD']
     """
     known = {letter: step for step, letter in _LETTERS.items()}
     if unknown := sorted(set(word) - known.keys()):
@@ -242,6 +255,10 @@ def render_text(name: str, *, steps: Sequence[Primitive] = (), words: str = "") 
 
     Raises:
         UnknownNameError: For another renderer.
+
+    Example:
+        >>> render_text("nav/v2", steps=from_letters("FFFFFLL"))
+        'Walk forward 1 metre, then turn left 45 degrees.'
     """
     if name not in RENDERERS:
         raise UnknownNameError("text renderer", name, RENDERERS)

@@ -28,6 +28,10 @@ def path_length(points: ArrayLike) -> float:
 
     Raises:
         ShapeError: On other shapes and on points that are not finite.
+
+    Example:
+        >>> path_length([(0, 0), (3, 4)])
+        5.0
     """
     return geometry.length(points)
 
@@ -49,6 +53,10 @@ def enclosed_area(xy_out: ArrayLike, xy_back: ArrayLike) -> float:
 
     Raises:
         ShapeError: On other shapes, empty paths and points that are not finite.
+
+    Example:
+        >>> path_enclosed_area([(0, 0), (3, 0)], [(3, 1), (0, 1)])
+        3.0
     """
     return geometry.enclosed_area(xy_out, xy_back)
 
@@ -70,6 +78,10 @@ def normalised_deviation(xy_out: ArrayLike, xy_back: ArrayLike) -> float | None:
 
     Returns:
         Metres; None when nothing was walked.
+
+    Example:
+        >>> path_normalised_deviation([(0, 0), (3, 0)], [(3, 2), (0, 2)])  # 6 square metres, 6 metres walked
+        2.0
     """
     total = geometry.length(xy_out) + geometry.length(xy_back)
     return None if total == 0 else enclosed_area(xy_out, xy_back) / (total / 2)
@@ -97,6 +109,12 @@ def coverage(position: NDArray[np.float32], seen: NDArray[np.int64], *, cell: fl
 
     Returns:
         Share in [0, 1]; None when no pixel has a surface.
+
+    Example:
+        >>> from worldgauge.suites.loopnav.metrics.path import seen_surfaces
+        >>> before, view = np.float32([[[1, 0, 0]]]), np.float32([[[1, 0, 0], [5, 0, 0]]])
+        >>> coverage(view, seen_surfaces([before]))
+        0.5
     """
     codes = surface_codes(position, cell=cell)
     codes = codes[codes != NO_SURFACE]

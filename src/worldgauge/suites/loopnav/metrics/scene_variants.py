@@ -45,6 +45,13 @@ def macro_sgcs(frame: FrameScore) -> float | None:
     """Unweighted mean of S_c over the categories present in either frame; None when there is none.
 
     A lost flower counts as much as a lost sky.
+
+    Example:
+        >>> from worldgauge.perception.instances import Instances
+        >>> sky, flower = Instances.of([(40, 10, 90)]), Instances.of([(40, 50, 20)])  # rows of x, y and area
+        >>> _, (frame,) = sgcs([{"sky": sky}], [{"sky": sky, "flower": flower}], height=60, width=80)
+        >>> round(frame.value, 2), sgcs_macro(frame)  # the flower is lost
+        (0.9, 0.5)
     """
     present = [c.score for c in frame.categories.values() if c.m + c.n]
     return math.fsum(present) / len(present) if present else None
@@ -59,6 +66,13 @@ def object_sgcs(frame: FrameScore) -> float | None:
 
     Returns:
         Score in [0, 1]; None without objects.
+
+    Example:
+        >>> from worldgauge.perception.instances import Instances
+        >>> sky, tree = Instances.of([(40, 10, 90)]), Instances.of([(40, 50, 20)])  # rows of x, y and area
+        >>> _, (frame,) = sgcs([{"sky": sky}], [{"sky": sky, "tree": tree}], height=60, width=80)
+        >>> round(frame.value, 2), sgcs_objects(frame)  # the tree is lost
+        (0.9, 0.0)
     """
     kept = [c for name, c in frame.categories.items() if name not in STUFF]
     weight = math.fsum(c.weight for c in kept)
@@ -84,7 +98,15 @@ def information(frame: FrameScore) -> float:
     source="LoopNav, outlook: segment weights",
 )
 def informative_sgcs(frames: Sequence[FrameScore]) -> float | None:
-    """Mean frame score weighted by `information`: sum(u_t s_t) / sum(u_t); None when all weights are 0."""
+    """Mean frame score weighted by `information`: sum(u_t s_t) / sum(u_t); None when all weights are 0.
+
+    Example:
+        >>> from worldgauge.perception.instances import Instances
+        >>> sky, tree = ({name: Instances.of([(40, 30, 90)])} for name in ("sky", "tree"))
+        >>> score, frames = sgcs([sky, sky], [sky, tree], height=60, width=80)
+        >>> score.value, sgcs_informative(frames)  # a frame of sky alone does not count
+        (0.5, 0.0)
+    """
     pairs = [(information(frame), frame.value) for frame in frames if frame.value is not None]
     weight = math.fsum(u for u, _ in pairs)
     return min(1.0, math.fsum(u * value for u, value in pairs) / weight) if weight else None
@@ -131,6 +153,10 @@ def chance_corrected(score: float | None, chance: float | None) -> float | None:
 
     Returns:
         At most 1; None when a value is missing or c is 1.
+
+    Example:
+        >>> sgcs_chance_corrected(0.75, chance=0.5)
+        0.5
     """
     if score is None or chance is None or chance >= 1:
         return None
@@ -176,6 +202,14 @@ def drift_tolerant_sgcs(
 
     Raises:
         ShapeError: When the numbers of scenes differ.
+
+    Example:
+        >>> from worldgauge.perception.instances import Instances
+        >>> left, right = ({"tree": Instances.of([(x, 30, 90)])} for x in (10, 70))
+        >>> early, truth = [left, right, right], [left, left, right]
+        >>> score, shifts = sgcs_drift_tolerant(early, truth, window=1, height=60, width=80)
+        >>> score.value, shifts
+        (1.0, [0, 1, 0])
     """
     if len(a) != len(b):
         raise ShapeError(f"drift tolerance needs as many scenes on both sides, got {len(a)} and {len(b)}")
@@ -234,6 +268,10 @@ def seen_sgcs(
         values: Frame scores, one per sampled frame; undefined ones are counted.
         coverage: Share seen before in [0, 1], one per sampled frame; frames with None are left out.
         share: Least coverage, SEEN_SHARE by default.
+
+    Example:
+        >>> sgcs_seen([1.0, 0.5, 0.25], coverage=[1.0, 0.75, 0.0])
+        VideoScore(value=0.75, n=2, undefined=0)
     """
     return _scored_where(values, [c is not None and c >= share for c in coverage])
 
@@ -248,6 +286,10 @@ def unseen_sgcs(
         values: Frame scores, one per sampled frame; undefined ones are counted.
         coverage: Share seen before in [0, 1], one per sampled frame; frames with None are left out.
         share: Coverage below which a frame counts, SEEN_SHARE by default.
+
+    Example:
+        >>> sgcs_unseen([1.0, 0.5, 0.25], coverage=[1.0, 0.75, 0.0])
+        VideoScore(value=0.25, n=1, undefined=0)
     """
     return _scored_where(values, [c is not None and c < share for c in coverage])
 
@@ -292,6 +334,12 @@ def loop_closure(
 
     Raises:
         ShapeError: When there is nothing to compare, or not one heading per scene.
+
+    Example:
+        >>> from worldgauge.perception.instances import Instances
+        >>> tree, house = ({name: Instances.of([(40, 30, 90)])} for name in ("tree", "building"))
+        >>> loop_closure([tree, house], [0.1, 0.1], around=[tree, house], around_yaw=[0.0, 3.1], height=60, width=80)
+        VideoScore(value=0.5, n=2, undefined=0)
     """
     yaw, reference = np.asarray(last_yaw, np.float64), np.asarray(around_yaw, np.float64)
     if len(yaw) != len(last) or len(reference) != len(around) or not len(last) or not len(around):
@@ -398,6 +446,13 @@ def relation_score(a: SceneGraph, b: SceneGraph, pairs: Pairs, *, height: int, w
 
     Returns:
         Share in [0, 1]; None when neither frame has two objects.
+
+    Example:
+        >>> from worldgauge.perception.instances import Instances
+        >>> trees = {"tree": Instances.of([(10, 30, 5), (70, 30, 5)])}
+        >>> kept, swapped = ({"tree": np.array(partners)} for partners in ([0, 1], [1, 0]))
+        >>> [round(sgcs_relations(trees, trees, pairs, height=60, width=80), 2) for pairs in (kept, swapped)]
+        [1.0, 0.67]
     """
     diagonal = math.hypot(height, width)
     objects_a, objects_b = (_objects(scene) for scene in (a, b))
@@ -444,6 +499,12 @@ def shape_score(
 
     Returns:
         Score in [0, 1]; None when nothing is matched.
+
+    Example:
+        >>> whole = np.ones((4, 4), bool)
+        >>> half = whole & (np.arange(4) < 2)
+        >>> sgcs_shape({"tree": [half]}, {"tree": [whole]}, {"tree": np.array([0])})
+        0.5
     """
     total = weights = 0.0
     for name, columns in pairs.items():

@@ -242,6 +242,13 @@ def sgcs(
 
     Raises:
         ShapeError: The videos are empty or differ in length.
+
+    Example:
+        >>> from worldgauge.perception.instances import Instances
+        >>> sky, tree = Instances.of([(40, 10, 90)]), Instances.of([(40, 50, 90)])  # rows of x, y and area
+        >>> score, frames = sgcs([{"sky": sky}], [{"sky": sky, "tree": tree}], height=60, width=80)
+        >>> round(score.value, 2), frames[0].categories["tree"].score  # the tree, a third of the mean area, is lost
+        (0.67, 0.0)
     """
     if len(a) != len(b):
         raise ShapeError(f"sgcs needs as many scenes on both sides, got {len(a)} and {len(b)}; use sample_pairs")
@@ -349,6 +356,10 @@ def pixel_accuracy(counts: Counts) -> float | None:
 
     Returns:
         The share, 0 to 1; None when no pixel has an exact category.
+
+    Example:
+        >>> segmenter_accuracy(np.array([[5, 0, 0], [0, 6, 2], [1, 0, 1]]))  # 7 of the 10 pixels in rows 1 and 2
+        0.7
     """
     labelled = int(counts[1:].sum())
     return float(np.trace(counts[1:, 1:]) / labelled) if labelled else None

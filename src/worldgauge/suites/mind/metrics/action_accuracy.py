@@ -296,6 +296,12 @@ def move_cosine(truth: ArrayLike, generated: ArrayLike) -> float | None:
 
     Raises:
         ShapeError: Other shapes, or of different lengths.
+
+    Example:
+        >>> ahead, aside = np.tile(np.eye(4), (2, 3, 1, 1))
+        >>> ahead[:, 0, 3] = aside[:, 1, 3] = [0, 1, 2]  # metres
+        >>> move_cosine(ahead, ahead), move_cosine(ahead, aside)
+        (1.0, 0.0)
     """
     return _mean(step_cosines(truth, generated).move)
 
@@ -313,6 +319,12 @@ def turn_cosine(truth: ArrayLike, generated: ArrayLike) -> float | None:
 
     Raises:
         ShapeError: Other shapes, or of different lengths.
+
+    Example:
+        >>> from worldgauge.world import pose_from_yaw_pitch
+        >>> left = pose_from_yaw_pitch(np.zeros((3, 3)), np.array([0.0, 0.1, 0.2]))
+        >>> round(turn_cosine(left, left), 3), round(turn_cosine(left, left[::-1]), 3)
+        (1.0, -1.0)
     """
     return _mean(step_cosines(truth, generated).turn)
 
@@ -399,9 +411,9 @@ def key_latency(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike, fps: fl
     """Median time from a change of keys to the change of the imagined motion, over answered changes.
 
     Args:
-        truth: As for `key_answers`.
-        generated: As for `key_answers`.
-        keys: As for `key_answers`.
+        truth: (n, 4, 4) camera-to-world, metres.
+        generated: (n, 4, 4) camera-to-world, in any unit; NaN where unknown.
+        keys: (n, 4) key codes 0 to 2 in the columns ws, ad, ud, lr; row i leads to frame i.
         fps: Frames per second.
 
     Returns:
@@ -409,6 +421,15 @@ def key_latency(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike, fps: fl
 
     Raises:
         ShapeError: Other shapes.
+
+    Example:
+        >>> truth, late = np.tile(np.eye(4), (2, 60, 1, 1))
+        >>> truth[:, 0, 3] = 0.1 * np.maximum(np.arange(60) - 10, 0)  # rests up to frame 10
+        >>> late[:, 0, 3] = 0.1 * np.maximum(np.arange(60) - 16, 0)
+        >>> keys = np.zeros((60, 4), int)
+        >>> keys[11:, 0] = 1  # "forward" leads to frame 11
+        >>> key_latency(truth, late, keys, fps=20)  # 6 frames
+        0.3
     """
     return median_s(key_answers(truth, generated, keys), fps)
 
@@ -418,15 +439,23 @@ def keys_answered(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> fl
     """Share of the changes of keys that the imagined camera answers within `LATEST` frames.
 
     Args:
-        truth: As for `key_answers`.
-        generated: As for `key_answers`.
-        keys: As for `key_answers`.
+        truth: (n, 4, 4) camera-to-world, metres.
+        generated: (n, 4, 4) camera-to-world, in any unit; NaN where unknown.
+        keys: (n, 4) key codes 0 to 2 in the columns ws, ad, ud, lr; row i leads to frame i.
 
     Returns:
         0 to 1; None without a change that can be judged.
 
     Raises:
         ShapeError: Other shapes.
+
+    Example:
+        >>> truth, still = np.tile(np.eye(4), (2, 60, 1, 1))
+        >>> truth[:, 0, 3] = 0.1 * np.maximum(np.arange(60) - 10, 0)  # rests up to frame 10
+        >>> keys = np.zeros((60, 4), int)
+        >>> keys[11:, 0] = 1  # "forward" leads to frame 11
+        >>> keys_answered(truth, truth, keys), keys_answered(truth, still, keys)
+        (1.0, 0.0)
     """
     return answered(key_answers(truth, generated, keys))
 

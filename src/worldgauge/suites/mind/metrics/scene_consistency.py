@@ -56,6 +56,12 @@ def out_leg_motion(start: Image, turn: Image) -> float:
 
     Raises:
         ShapeError: On other shapes.
+
+    Example:
+        >>> start, turn = np.zeros((2, 8, 8, 3), np.uint8)
+        >>> turn[:] = 51  # a fifth of 255
+        >>> round(out_leg_motion(start, turn), 3)
+        0.04
     """
     return motions(start, [turn])[0]
 
@@ -154,25 +160,55 @@ def scene_details(video: Clip, start: Image | None = None, *, means: Means = Mea
 
 @metric("gsc_mse", unit="1", better="lower", bounds=(0.0, 1.0), version=2, source=_SOURCE)
 def gsc_mse(video: Clip) -> float:
-    """Mean squared difference of the way out and the way back reversed, released pairing; see `scene_errors`."""
+    """Mean squared difference of the way out and the way back reversed, released pairing; see `scene_errors`.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
+        >>> round(gsc_mse(Clip.from_array(frames, fps=10)), 3)  # (102 / 255)^2
+        0.16
+    """
     return mean_error(scene_errors(video).released).mse
 
 
 @metric("gsc_psnr", unit="dB", better="higher", bounds=(0.0, math.inf), version=2, source=_SOURCE)
 def gsc_psnr(video: Clip) -> float:
-    """Mean peak signal-to-noise ratio of the way out and the way back reversed, released pairing."""
+    """Mean peak signal-to-noise ratio of the way out and the way back reversed, released pairing.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
+        >>> round(gsc_psnr(Clip.from_array(frames, fps=10)), 2)  # 10 log10(1 / 0.16)
+        7.96
+    """
     return mean_error(scene_errors(video).released).psnr
 
 
 @metric("gsc_ssim", unit="1", better="higher", bounds=(-1.0, 1.0), version=2, source=_SOURCE)
 def gsc_ssim(video: Clip) -> float:
-    """Mean structural similarity of the way out and the way back reversed, released pairing."""
+    """Mean structural similarity of the way out and the way back reversed, released pairing.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
+        >>> round(gsc_ssim(Clip.from_array(frames, fps=10)), 2)  # 2 * 1 * 2 / (1 + 4) for flat frames
+        0.8
+    """
     return mean_error(scene_errors(video).released).ssim
 
 
 @metric("gsc_detail", unit="1", better="higher", bounds=(-1.0, 1.0), version=1, source=_DETAIL)
 def gsc_detail(video: Clip) -> float | None:
-    """Mean correlation of detail of the way out and the way back reversed, released pairing; see `scene_details`."""
+    """Mean correlation of detail of the way out and the way back reversed, released pairing; see `scene_details`.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> squares = np.kron(np.eye(2), np.full((8, 8), 200)).astype(np.uint8)
+        >>> picture = np.stack([squares] * 3, axis=-1)
+        >>> equal, inverse = np.stack([picture, picture]), np.stack([picture, 200 - picture])
+        >>> [round(gsc_detail(Clip.from_array(frames, fps=10)), 1) for frames in (equal, inverse)]
+        [1.0, -1.0]
+    """
     return mean_of_known(scene_details(video).released)
 
 
@@ -183,6 +219,13 @@ def gsc_lpips(video: Clip, distances: Distances) -> float:
     Args:
         video: The path out and back.
         distances: The learned distance.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
+        >>> mean_difference = lambda x, y: np.abs(x - y).mean((1, 2, 3))  # stands for LPIPS
+        >>> round(gsc_lpips(Clip.from_array(frames, fps=10), mean_difference), 3)
+        0.4
     """
     distance = scene_distances(video, distances).released
     return math.fsum(distance) / len(distance)
@@ -198,6 +241,12 @@ def gsc_aligned_mse(video: Clip, start: Image) -> float:
 
     Returns:
         0 for a perfect renderer.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
+        >>> gsc_aligned_mse(Clip.from_array(frames, fps=10), start=frames[1])
+        0.0
     """
     return mean_error(scene_errors(video, start).aligned).mse
 
@@ -212,6 +261,12 @@ def gsc_aligned_psnr(video: Clip, start: Image) -> float:
 
     Returns:
         Decibels.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
+        >>> gsc_aligned_psnr(Clip.from_array(frames, fps=10), start=frames[1])
+        inf
     """
     return mean_error(scene_errors(video, start).aligned).psnr
 
@@ -226,6 +281,12 @@ def gsc_aligned_ssim(video: Clip, start: Image) -> float:
 
     Returns:
         1 for a perfect renderer.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
+        >>> round(gsc_aligned_ssim(Clip.from_array(frames, fps=10), start=frames[1]), 2)
+        1.0
     """
     return mean_error(scene_errors(video, start).aligned).ssim
 
@@ -240,6 +301,14 @@ def gsc_aligned_detail(video: Clip, start: Image) -> float | None:
 
     Returns:
         1 for a perfect renderer; None where the way out shows no detail.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> squares = np.kron(np.eye(2), np.full((8, 8), 200)).astype(np.uint8)
+        >>> picture = np.stack([squares] * 3, axis=-1)
+        >>> video = Clip.from_array(np.stack([picture[::-1], picture]), fps=10)
+        >>> round(gsc_aligned_detail(video, start=picture), 2)
+        1.0
     """
     return mean_of_known(scene_details(video, start).aligned)
 
@@ -255,6 +324,13 @@ def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
 
     Returns:
         0 for a perfect renderer.
+
+    Example:
+        >>> from worldgauge.data import Clip
+        >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
+        >>> mean_difference = lambda x, y: np.abs(x - y).mean((1, 2, 3))  # stands for LPIPS
+        >>> gsc_aligned_lpips(Clip.from_array(frames, fps=10), frames[1], mean_difference)
+        0.0
     """
     distance = scene_distances(video, distances, start).aligned
     return math.fsum(distance) / len(distance)

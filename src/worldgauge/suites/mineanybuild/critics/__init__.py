@@ -91,6 +91,11 @@ class Critic(Protocol):
     """A judge that grades builds, compares two, and marks answers in words.
 
     All methods raise CriticError if there is no result.
+
+    Example:
+        >>> critic: Critic = critics.get("rules")(None)
+        >>> critic.mark("How many legs has the chair?", expected="four", given="Four legs.", seed=0).mark
+        10.0
     """
 
     def grade(self, submission: Submission, seed: int) -> Grades:

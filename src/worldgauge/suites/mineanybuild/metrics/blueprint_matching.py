@@ -66,6 +66,12 @@ def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
 
     Returns:
         0 to 10; None for a truth without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
+        >>> build_matching(truth, Blueprint.of([[[1, 1, 2, 2]]], ["stone", "glass"]))
+        7.5
     """
     count = overlap(truth, built)
     return FULL * count.matched / count.truth if count.truth else None
@@ -81,6 +87,12 @@ def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
 
     Returns:
         0 to 1; 0 for a build without blocks, None for a truth without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
+        >>> build_precision(truth, Blueprint.of([[[1, 2]]], ["stone", "glass"]))
+        0.5
     """
     count = overlap(truth, built)
     if not count.truth:
@@ -98,6 +110,12 @@ def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
 
     Returns:
         0 to 1; None for a truth without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
+        >>> build_f1(truth, Blueprint.of([[[1, 1, 1, 1]]], ["stone", "glass"]))
+        0.75
     """
     count = overlap(truth, built)
     return 2 * count.matched / (count.truth + count.built) if count.truth else None
@@ -113,6 +131,12 @@ def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
 
     Returns:
         0 to 1; None for a truth without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
+        >>> build_typed_iou(truth, Blueprint.of([[[1, 1]]], ["stone", "glass"]))
+        0.5
     """
     count = overlap(truth, built)
     return count.matched / (count.truth + count.built - count.matched) if count.truth else None
@@ -128,6 +152,12 @@ def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
 
     Returns:
         0 to 1; None for a truth without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
+        >>> build_occupancy_iou(truth, Blueprint.of([[[2, 2, 2]]], ["stone", "glass"]))
+        0.75
     """
     count = overlap(truth, built)
     return count.occupied / (count.truth + count.built - count.occupied) if count.truth else None
@@ -143,6 +173,13 @@ def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
 
     Returns:
         0 to 10; None for a truth without blocks, or more than MOST_MOVES shifts.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
+        >>> built = Blueprint.of([[[-1, 1, 1, 1, 2]]], ["stone", "glass"])
+        >>> build_matching(truth, built), build_best_shift(truth, built)
+        (5.0, 10.0)
     """
     count = truth.blocks
     if not count or _moves(truth, built) > MOST_MOVES:

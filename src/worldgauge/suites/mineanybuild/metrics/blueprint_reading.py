@@ -401,13 +401,26 @@ def read_blueprint(
 
 @metric("build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.2")
 def executable(reading: BlueprintReading) -> float:
-    """Return 100 for an answer that can be built, else 0; the mean over all tasks is the output success rate."""
+    """Return 100 for an answer that can be built, else 0; the mean over all tasks is the output success rate.
+
+    Example:
+        >>> from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
+        >>> [build_executable(read_blueprint(answer, ["stone"])) for answer in ("```[[[1, 1]]]```", "A wall.")]
+        [100.0, 0.0]
+    """
     return 100.0 if reading.executable else 0.0
 
 
 @metric("build_strict", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.2")
 def strict(reading: BlueprintReading) -> float:
-    """Return 100 for an answer that can be built without any repair, else 0."""
+    """Return 100 for an answer that can be built without any repair, else 0.
+
+    Example:
+        >>> from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
+        >>> uneven = read_blueprint("```[[[1, 1], [1]]]```", ["stone"])
+        >>> build_executable(uneven), build_strict(uneven)
+        (100.0, 0.0)
+    """
     return 100.0 if reading.strict else 0.0
 
 

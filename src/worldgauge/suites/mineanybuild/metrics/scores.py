@@ -96,6 +96,10 @@ def reasoning_accuracy(read: str | None, right: str) -> float:
     Args:
         read: The choice; None if it could not be read.
         right: The right one.
+
+    Example:
+        >>> reasoning_accuracy("B", "B"), reasoning_accuracy(None, "B")
+        (100.0, 0.0)
     """
     return 100.0 if read == right else 0.0
 
@@ -173,6 +177,13 @@ def build_grade(grade: float) -> float:
 
     Raises:
         UsageError: If it is out of range.
+
+    Example:
+        >>> build_grade(7)
+        7.0
+        >>> build_grade(0)
+        Traceback (most recent call last):
+        worldgauge.core.errors.UsageError: a grade of 0 cannot be; grades are 1 to 10
     """
     if not LOWEST <= grade <= HIGHEST:
         raise UsageError(f"a grade of {grade} cannot be; grades are 1 to 10")
@@ -197,6 +208,11 @@ def evaluation(
 
     Raises:
         UsageError: If grades are missing or out of range, or weights do not sum to 1.
+
+    Example:
+        >>> grades = {"completeness": 10, "complexity": 5, "aesthetic": 5}
+        >>> round(build_evaluation("planning", True, grades), 6)  # 0.4 * 10 + 0.3 * 5 + 0.3 * 5
+        7.0
     """
     own = _weights(kind, weights)
     if not executable:
@@ -223,6 +239,11 @@ def graded_only(
         executable: Whether the answer can be built.
         grades: As of `evaluation`.
         weights: As of `evaluation`.
+
+    Example:
+        >>> grades = {"completeness": 10, "complexity": 5, "aesthetic": 5}
+        >>> round(build_graded("planning", True, grades), 6), build_graded("planning", False, grades)
+        (7.0, None)
     """
     return evaluation(kind, executable, grades, weights=weights) if executable else None
 
@@ -238,6 +259,10 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
 
     Returns:
         0 for what cannot be built, None if either score is missing.
+
+    Example:
+        >>> round(build_comprehensive(True, evaluated=8.0, on_top=10.0), 6)
+        8.1
     """
     if not executable:
         return 0.0
@@ -246,7 +271,12 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
 
 @metric("build_commonsense", unit="points", better="higher", bounds=(0.0, 10.0), version=2, source="MineAnyBuild, 3.2")
 def commonsense(mark: float | None) -> float | None:
-    """Return a judge's mark of an answer, 0 to 10; None without a mark."""
+    """Return a judge's mark of an answer, 0 to 10; None without a mark.
+
+    Example:
+        >>> build_commonsense(7), build_commonsense(None)
+        (7.0, None)
+    """
     if mark is not None and not 0 <= mark <= HIGHEST:
         raise UsageError(f"a mark of {mark} cannot be; marks are 0 to 10")
     return None if mark is None else float(mark)
@@ -258,6 +288,10 @@ def commonsense_success(mark: float | None) -> float | None:
 
     Raises:
         UsageError: If it is out of range.
+
+    Example:
+        >>> build_commonsense_success(7), build_commonsense_success(6.5)
+        (100.0, 0.0)
     """
     checked = commonsense(mark)
     return None if checked is None else 100.0 if checked >= SUCCESS else 0.0
@@ -269,6 +303,10 @@ def full_marks(points: float | None) -> float | None:
 
     Raises:
         UsageError: If they are out of range.
+
+    Example:
+        >>> full_marks(7.5)
+        75.0
     """
     if points is not None and not 0 <= points <= HIGHEST:
         raise UsageError(f"{points} points cannot be; give 0 to 10")
@@ -286,6 +324,10 @@ def overall(marks: Sequence[float]) -> float:
 
     Raises:
         UsageError: Without kinds, or if marks are out of range.
+
+    Example:
+        >>> build_overall([100.0, 50.0, 0.0])
+        50.0
     """
     if not marks or not all(0 <= mark <= 100 for mark in marks):
         raise UsageError(f"the overall score is of means of 0 to 100, one a kind of task; got {list(marks)}")
@@ -369,6 +411,10 @@ def voting_scores(points: Mapping[str, int]) -> dict[str, float]:
 
     Raises:
         UsageError: Without any agent.
+
+    Example:
+        >>> build_voting({"a": 2, "b": 0, "c": -2})
+        {'a': 8.0, 'b': 5.5, 'c': 3.0}
     """
     if not points:
         raise UsageError("a vote without agents has no scores")

@@ -90,6 +90,12 @@ def supported_share(built: Blueprint) -> float | None:
 
     Edges count, since roofs of stairs and round shapes hold by them; corners do not. Sand and similar blocks fall when
     air is below; torches and carpets count as any other block. None without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> floating = Blueprint.of([[[1, 1]], [[1, -1]], [[-1, -1]], [[1, -1]]], ["stone"])
+        >>> build_supported(floating)
+        0.75
     """
     plain = built.trimmed()
     solid = plain.solid
@@ -104,7 +110,13 @@ def supported_share(built: Blueprint) -> float | None:
 
 @metric("build_connected", unit="1", better="higher", bounds=(0.0, 1.0), source=_SOURCE)
 def connected_share(built: Blueprint) -> float | None:
-    """Return the share of blocks in the largest part connected by faces, edges or corners. None without blocks."""
+    """Return the share of blocks in the largest part connected by faces, edges or corners. None without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> build_connected(Blueprint.of([[[1, 1, 1, -1, 1]]], ["stone"]))
+        0.75
+    """
     solid = built.solid
     if not solid.any():
         return None
@@ -117,6 +129,11 @@ def symmetry(built: Blueprint) -> float | None:
     """Return the share of blocks with an equal one in the best mirror image (x or z) or turn about the vertical axis.
 
     Quarter turns only if the smallest box is square. None without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> build_symmetry(Blueprint.of([[[1, 1], [1, 2]]], ["stone", "glass"]))
+        0.5
     """
     plain = built.trimmed().names_only()
     solid = plain.solid
@@ -134,6 +151,11 @@ def order(built: Blueprint) -> float | None:
     """Return Cohen's kappa of touching cells: near 0 for blocks placed at random, 1 for one kind.
 
     Over all pairs of touching cells of the smallest box, air being one kind. None without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> build_order(Blueprint.of([[[1, 2], [2, 1]]], ["stone", "glass"]))  # no two neighbours are alike
+        -1.0
     """
     plain = built.trimmed().names_only()
     solid = plain.solid
@@ -156,6 +178,11 @@ def alike_share(built: Blueprint) -> float | None:
 
     It is low for materials scattered over a good shape, which `order` hardly detects, since most pairs of cells are
     air. 1 if no two touch, None without blocks.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> build_alike(Blueprint.of([[[1, 1, 2]]], ["stone", "glass"]))
+        0.5
     """
     plain = built.names_only()
     solid = plain.solid
@@ -172,7 +199,15 @@ def alike_share(built: Blueprint) -> float | None:
 
 @metric("build_evenness", unit="1", better="neither", bounds=(0.0, 1.0), source=_SOURCE)
 def evenness(built: Blueprint) -> float | None:
-    """Return the normalised entropy of the materials in use: 0 for one material, 1 for equal parts of several."""
+    """Return the normalised entropy of the materials in use: 0 for one material, 1 for equal parts of several.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> build_evenness(Blueprint.of([[[1, 1, 1]]], ["stone"]))
+        0.0
+        >>> round(build_evenness(Blueprint.of([[[1, 2]]], ["stone", "glass"])), 6)
+        1.0
+    """
     counts = np.array(list(built.names_only().counts().values()), float)
     if not len(counts):
         return None
@@ -187,6 +222,11 @@ def offered_used(built: Blueprint, offered: Sequence[str]) -> float | None:
     Args:
         built: The build.
         offered: Names of materials.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> build_offered_used(Blueprint.of([[[1, 1]]], ["stone"]), ["stone", "glass"])
+        0.5
     """
     names = {base_name(name) for name in offered} - AIR_NAMES
     return len(names & set(built.names_only().counts())) / len(names) if names else None
@@ -198,6 +238,15 @@ def reachable_share(built: Blueprint) -> float | None:
 
     Steps up count as well as level paths: a hole two blocks high far up, or in the roof, is an entrance too. None
     without an inside.
+
+    Example:
+        >>> from worldgauge.worlds.blocks.blueprint import Blueprint
+        >>> hut = np.ones((4, 3, 3), int)
+        >>> hut[1:3, 1, 1] = -1  # a closed room
+        >>> open_hut = hut.copy()
+        >>> open_hut[1:3, 1, 0] = -1  # a gap two blocks high
+        >>> build_reachable(Blueprint(hut, ("stone",))), build_reachable(Blueprint(open_hut, ("stone",)))
+        (0.0, 1.0)
     """
     plain = built.trimmed()
     inside = sheltered(plain)

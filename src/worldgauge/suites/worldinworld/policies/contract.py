@@ -180,6 +180,11 @@ class ActionPlan:
             Manipulation: {"text": words}, if any.
         flags: Such as "fallback".
         poses: Of a robot's hand, in order.
+
+    Example:
+        >>> plan = ActionPlan(from_letters("LF"), source="mine")
+        >>> [step.name for step in plan.steps]
+        ['TURN_LEFT', 'FORWARD']
     """
 
     steps: Steps
@@ -371,6 +376,10 @@ class PolicyKit:
         chat: The language model, for policies that ask one.
         prompts: Folder whose files replace our templates.
         options: Further settings by name, `ClosedLoopTask.policy_options`.
+
+    Example:
+        >>> PolicyKit("navigation", length=5).length
+        5
     """
 
     task: str
