@@ -196,9 +196,7 @@ log = logging.getLogger(__name__)
 _LEFT_OUT = "A run is left out: {}."
 
 
-def load_evidence(
-    paths: Runs, known: Mapping[Path, Iterable[Score]] = MappingProxyType({})
-) -> tuple[Evidence, Suite]:
+def load_evidence(paths: Runs, known: Mapping[Path, Iterable[Score]] = MappingProxyType({})) -> tuple[Evidence, Suite]:
     """Read runs and their suite, with the settings of the first run."""
     folders = find_runs(paths)
     if not folders:

@@ -343,9 +343,7 @@ forms.register("latex")(write_latex)
 forms.register("parquet")(write_parquet)
 
 
-def export(
-    runs: Runs, out: Path | str, to: str = OWN, names: ExportNames | None = None, task: str = ""
-) -> list[Path]:
+def export(runs: Runs, out: Path | str, to: str = OWN, names: ExportNames | None = None, task: str = "") -> list[Path]:
     """Write the scores of runs, or one task of them, in a form that other tools read.
 
     Args:
