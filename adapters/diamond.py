@@ -40,13 +40,8 @@ class Diamond:
     """DIAMOND: a pixel diffusion model at 64x36 over the last frames, and a second one that makes 320x180 of it.
 
     Args:
-        weights: Checkpoint of an agent.
-        root: Clone of the repository.
-        context: Frames the denoiser was built to see; LoopNav's is 4, though its paper says 32. A shorter context is
-            padded with its first frame, standing still.
-        late_camera: The turn reaches the model a frame late, as LoopNav's loader has it, in training too: set it for
-            weights trained with that loader.
-        device: As torch names it.
+        context: LoopNav's code has 4, its paper 32. A shorter context repeats its first frame, without motion.
+        late_camera: Pass each turn a frame late, for weights trained with LoopNav's loader, which does the same.
         backend: Replaces the networks, for tests.
     """
 
@@ -92,18 +87,8 @@ class Diamond:
 
 
 def action_rows(past: Any, future: Any, late_camera: bool = False) -> NDArray[Any]:
-    """Convert actions to rows of forward, jump, yaw and pitch, turns in radians.
-
-    Row t leads from frame t to frame t + 1.
-
-    Args:
-        past: Actions between the context frames.
-        future: Actions to imagine.
-        late_camera: Row t holds the turn that led to frame t instead, none in row 0.
-
-    Returns:
-        (C - 1 + H, 4).
-    """
+    """Rows (C - 1 + H, 4) of forward, jump, yaw and pitch (radians); row t leads to frame t + 1. With `late_camera` its
+    turn led to frame t."""
     parts = [np.column_stack([key_rows(one, ("forward", "jump")), motions(one)[:, 3:]]) for one in (past, future)]
     rows: NDArray[Any] = np.concatenate(parts)
     if late_camera:
@@ -128,15 +113,7 @@ def camera_bin(turn_rad: Any) -> NDArray[Any]:
 
 
 def bicubic(images: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
-    """Shrink images by what torch calls antialiased bicubic, without clipping.
-
-    Args:
-        images: (n, 3, H, W).
-        size: Height and width.
-
-    Returns:
-        (n, 3, height, width) float32.
-    """
+    """Shrink images (n, 3, H, W) to (height, width) by torch's antialiased bicubic, without clipping."""
     down, across = (_shrinking(images.shape[2 + k], size[k]) for k in (0, 1))
     return np.asarray(down @ images @ across.T, np.float32)
 

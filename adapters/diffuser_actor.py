@@ -37,17 +37,12 @@ class DiffuserActor:
     """3D Diffuser Actor with one front camera: samples of the next poses.
 
     Args:
-        root: Clone of the repository.
-        weights: Its checkpoint, such as diffuser_actor_gnfactor.pth.
-        poses: Poses per sample, as the checkpoint was trained: 1, the next key pose, for the published ones. Longer
-            samples are thinned to the length asked for.
+        poses: Poses per sample, as trained: 1, the next key pose, if published. Longer samples are thinned.
         width: Of the network (embedding_dim).
         quaternions: "wxyz" for the published checkpoints, "xyzw" for those trained since (quaternion_format).
         buffer_m: Margin around the bounds of its workspace.
-        turned: Whether the frame of its hand is ours turned by 180 degrees about the approach axis; not verified.
-        samples: Drawn at once; those that end farthest apart are kept. 0 draws as many as are asked for.
-        device: For torch.
-        backend: Replaces the network in tests.
+        turned: Whether its hand frame is ours turned by 180 degrees about the approach axis; not verified.
+        samples: Generated at once; those that end farthest apart are returned. 0: as many as requested.
     """
 
     needs: ClassVar[Mapping[str, float]] = {"gpus": 1}
@@ -110,18 +105,8 @@ def seen(scene: Scene) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 
 def recent_hands(history: NDArray[Any], hand: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the last poses of the hand as the network takes them.
-
-    Poses carried out but the last one, then the present one; the first is repeated if there are too few. The pose
-    before the first action is not in the history, so the pose after it stands for that.
-
-    Args:
-        history: (n, 8) poses that were carried out.
-        hand: (8,) the present pose.
-
-    Returns:
-        (HANDS, 7) float64.
-    """
+    """The last poses of the hand, (HANDS, 7): executed ones, then the present one; the first repeats if too few. The
+    pose before the first action is not in the history; the pose after it replaces it."""
     known = np.concatenate([history[:-1, :7], hand[None, :7]])[-HANDS:]
     return np.concatenate([known[:1]] * (HANDS - len(known)) + [known]).astype(np.float64)
 
@@ -194,20 +179,8 @@ class _Upstream:
         poses: int,
         seed: int,
     ) -> NDArray[Any]:
-        """Sample plans.
-
-        Args:
-            colours: (3, SIZE, SIZE) in [0, 1].
-            points: (3, SIZE, SIZE) world frame, metres.
-            instruction: In words.
-            hands: (HANDS, 7) poses.
-            samples: Number of samples.
-            poses: Poses per sample.
-            seed: Of the noise.
-
-        Returns:
-            (samples, poses, 8): x, y, z, qx, qy, qz, qw, and the probability that the gripper is open.
-        """
+        """Sample plans (samples, poses, 8): x, y, z, qx, qy, qz, qw, and the probability that the gripper is open.
+        Colours (3, SIZE, SIZE) are in [0, 1], points world-frame metres."""
         torch = self._torch
         torch.manual_seed(seed)
 

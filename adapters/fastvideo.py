@@ -58,17 +58,15 @@ UNLIMITED = 10**9
 
 @dataclass(frozen=True)
 class Known:
-    """How FastVideo is asked for a model.
+    """How FastVideo is called for a model.
 
     Attributes:
         takes: "keys", "segments", "pose-file", "camera-folder", "embedding", "rays", "trajectory" or "text".
         size: (width, height) in pixels.
-        fps: Frames per second.
-        lengths: Frames of one call, the start image counted, as `ModelSpec.lengths` says it.
-        keys: Key of each column of the keyboard, of w, s, a and d; "-" for one that is never pressed.
-        turn_deg: Degrees that the mouse value 1 turns in a frame.
+        lengths: Frames of one call, including the start image, as in `ModelSpec.lengths`.
+        keys: Key of each keyboard column, of w, s, a and d; "-" for one that is never pressed.
+        turn_deg: Degrees per frame that the mouse value 1 turns.
         mouse: Largest mouse value that its makers use; 0 for any.
-        caption: Whether it is given the scene in words.
         loading: Arguments of `from_pretrained`.
         call: Arguments of every call.
     """
@@ -110,23 +108,18 @@ MODELS: dict[str, Known] = {
 
 
 class FastVideo:
-    """A model of FastVideo. Where one call is too short, the next starts from its last frame.
+    """A model of FastVideo. If one call is too short, the next starts from its last frame.
 
     Args:
         model: Id of the model hub, or a folder of weights in FastVideo's form.
-        like: Which entry of `MODELS` it is, where the name does not tell.
-        frames: Frames of the longest call, the start image among them; 0 for what the model was made for.
-        size: WIDTHxHEIGHT; empty for what the model was made for.
-        steps: Denoising steps; 0 for the preset of FastVideo.
-        scale: Units of the model in a metre, for models that are given a camera path or speeds.
-        turn_deg: Degrees that the mouse value 1 turns in a frame; 0 for what `MODELS` says.
-        mouse: Largest mouse value that is sent; 0 for what `MODELS` says.
-        segment: Frames of one action of a model that takes segments.
-        stream: Ask `StreamingVideoGenerator`, block by block: Matrix-Game 2.0 only.
-        prompt: Words put before the caption.
-        chain: Start a new call wherever the walk is told a new sentence (`request.prompts`), with that sentence alone;
-            for models that words drive.
-        gpus: Graphics processors.
+        like: Its entry of `MODELS`, if the name does not identify it; 0 and "" below take its values.
+        frames: Frames of the longest call, including the start image.
+        size: WIDTHxHEIGHT.
+        scale: Units of the model per metre, for models with a camera path or speeds.
+        turn_deg: Degrees per frame that the mouse value 1 turns; `mouse` is the largest value that is sent.
+        segment: Frames per action of a model that takes segments.
+        stream: Use `StreamingVideoGenerator`, block by block: Matrix-Game 2.0 only.
+        chain: Start a new call at each new sentence (`request.prompts`), with that sentence alone.
         load: Further arguments of `from_pretrained`.
         call: Further arguments of every call, such as {"guidance_scale": 5}.
     """
@@ -195,12 +188,7 @@ class FastVideo:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[np.uint8]]:
-        """Yield `horizon` frames, a call after the other, or a block after the other of a stream.
-
-        Raises:
-            ValueError: The model draws another number or size of frames.
-            NotApplicable: Its conditions cannot express the control.
-        """
+        """Yield `horizon` frames, call by call, or block by block of a stream."""
         if self._chain and not request.prompts:
             raise NotApplicable("chain: this question has no sentences of single frames")
         cuts = tuple(prompt.frame for prompt in request.prompts or ()) if self._chain else ()
@@ -333,17 +321,9 @@ class FastVideo:
 
 
 def segments(moves: NDArray[np.float64], count: int, length: int, scale: float) -> tuple[list[str], list[float]]:
-    """Actions and speeds of DreamX for a call of `count` frames.
-
-    A segment has keys (w, s, a, d to walk, j, l, i, k to look) and one speed: it walks that many units and turns ten
-    times as many degrees. Where it does both, the turn is right and the way follows from it.
-
-    Args:
-        moves: (T, 5) of `motions`, T at most `count` - 1.
-        count: Frames of the call.
-        length: Frames that a segment is to have; it gets the nearest number that divides the call evenly.
-        scale: Units in a metre.
-    """
+    """Actions and speeds of DreamX for a call of `count` frames, from moves (T, 5) of `motions`. A segment has keys and
+    one speed, also of its turns (ten degrees per unit): if it does both, the turn is exact. Segments have about
+    `length` frames, and divide the call evenly."""
     number = max(1, round(count / length))
     duration = -(-count // number)
     actions, speeds = [], []
@@ -362,11 +342,7 @@ def segments(moves: NDArray[np.float64], count: int, length: int, scale: float) 
 
 
 def straight(path: NDArray[np.float64]) -> dict[str, Any]:
-    """The straight move of GEN3C that a relative path is.
-
-    Raises:
-        NotApplicable: The path turns, or goes in several directions.
-    """
+    """The straight move of GEN3C for a relative path; NotApplicable if it turns or has several directions."""
     turned = np.degrees(np.arccos(np.clip((np.trace(path[:, :3, :3], axis1=1, axis2=2) - 1) / 2, -1, 1))).max()
     way = path[-1, :3, 3]
     axis = int(np.abs(way).argmax())

@@ -32,29 +32,17 @@ DTYPES = ("bfloat16", "float16", "float32")
 class ImageToVideo:
     """An image-to-video pipeline, chunk after chunk: each starts from the last frame of the one before.
 
-    Every chunk is given the words for the whole walk, or, with `chain`, the sentence that holds there. Unless `spread`,
-    frames are taken one by one, at the rate of the recording or at `fps`. Only safetensors are read, and no code that
-    comes with weights is run.
-
     Args:
-        pipeline: Folder, or an id of the model hub that is in the local cache.
-        frames: Frames per call, the start image among them; many pipelines take 4 k + 1 or 8 k + 1 only. Frame 0 of a
-            call is taken to be that image and dropped, and so are surplus frames of the last call.
-        size: WIDTHxHEIGHT the pipeline draws at; empty for that of the recording.
-        steps: Denoising steps.
-        prompt: Words put before the walk.
-        fps: Frames a second that the pipeline was made for, such as 16 for Wan; it is then asked at that rate for the
-            same seconds. By default its frames are taken at the rate of the recording.
-        caption: Put the scene in a sentence between those words and the walk; a task that has none is skipped.
+        pipeline: Folder, or a cached id of the model hub. Only safetensors are read; no code of weights runs.
+        frames: Frames per call, often 4 k + 1 or 8 k + 1. Frame 0 counts as the start image and is dropped.
+        size: WIDTHxHEIGHT of the pipeline; empty for that of the recording.
+        fps: Rate that the pipeline was made for, such as 16 for Wan. Default: the rate of the recording.
+        caption: Add the scene in a sentence to the prompt; a task without one is skipped.
         call: Further arguments of the pipeline's call, such as {"guidance_scale": 5}.
-        chain: Start a new call wherever the walk is told a new sentence (`request.prompts`), with that sentence alone.
-        spread: One call draws the whole horizon, and frames are taken evenly from it, as World-in-World does; no frame
-            then belongs to one step.
+        chain: Start a new call at each new sentence (`request.prompts`), with that sentence alone.
+        spread: Take frames evenly from one call, as World-in-World does; no frame then belongs to one step.
         view: "panorama" for a pipeline that was trained on them.
-        dtype: Floating point type of the weights.
         download: Allow it to download the pipeline.
-        device: As torch names it.
-        backend: Replaces the pipeline, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -108,11 +96,7 @@ class ImageToVideo:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[np.uint8]]:
-        """Yield `horizon` frames, `frames` - 1 at a time.
-
-        Raises:
-            ValueError: The pipeline draws another number or size of frames, or values that are not finite.
-        """
+        """Yield `horizon` frames, `frames` - 1 at a time; ValueError for wrong or not finite frames."""
         picture = request.context.clip[-1]
         if self._spread:
             seed = int(np.random.SeedSequence(request.seed).generate_state(1)[0])
@@ -145,14 +129,14 @@ class ImageToVideo:
 
 
 class Domain(NamedTuple):
-    """What Cosmos 3 is told in a domain of actions.
+    """A domain of actions of Cosmos 3.
 
     Attributes:
-        control: What drives it.
-        size: Width and height: of the shape of the recordings that ask in it.
-        fps: Frames a second of its makers' examples.
-        longest: Frames of one call in them, the picture counted.
-        view_point: How the camera stands to who acts.
+        control: Kind of control.
+        size: Width and height, in the shape of the recordings of this control.
+        fps: Frames per second of its makers' examples.
+        longest: Frames of one call in these examples, including the start image.
+        view_point: How the camera is mounted on the actor.
     """
 
     control: str
@@ -179,26 +163,18 @@ HAND = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 
 
 class Cosmos3:
-    """Cosmos 3 (`Cosmos3OmniPipeline`), told every step of a camera or of a Franka arm: forward dynamics.
-
-    One call makes up to `longest` frames; a longer future goes on from the last frame. Only safetensors are read, no
-    code that comes with weights is run, and the guardrail of its makers is off: a frame that it blurs or withholds
-    would be measured as the model's own.
+    """Cosmos 3 (`Cosmos3OmniPipeline`), driven by each step of a camera or of a Franka arm: forward dynamics.
 
     Args:
-        pipeline: Folder, or an id of the model hub that is in the local cache, such as nvidia/Cosmos3-Nano.
-        domain: "camera_pose" for navigation; "droid_lerobot" or "robomind-franka" for the arm of manipulation.
+        pipeline: Folder, or a cached id such as nvidia/Cosmos3-Nano. Only safetensors are read.
+        domain: "camera_pose" for navigation; "droid_lerobot" or "robomind-franka" for the manipulation arm.
         size: WIDTHxHEIGHT, one of `CANVASES`; empty for 832x480 of a camera, 640x640 of the arm.
-        fps: Frames a second; 0 for those of its makers' examples. They recommend 10 to 30.
-        longest: Frames of one call, 4n + 1, the picture counted; 0 for those of the examples.
-        steps: Denoising steps.
+        fps: Frames per second; 0 for those of its makers' examples. They recommend 10 to 30.
+        longest: Frames per call, 4n + 1, including the start image; 0 for those of the examples.
         guidance: Scale of classifier-free guidance; 1 for none.
         shift: Of the noise schedule.
-        scale: Units of its camera path in a metre, which its makers do not tell.
-        dtype: Floating point type of the weights.
+        scale: Units of its camera path per metre, which its makers do not state.
         download: Allow it to download the pipeline.
-        device: As torch names it.
-        backend: Replaces the pipeline, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -257,12 +233,7 @@ class Cosmos3:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[np.uint8]]:
-        """Yield `horizon` frames, call after call.
-
-        Raises:
-            ValueError: The pipeline draws another number or size of frames, or values that are not finite.
-            NotApplicable: The camera path is not known.
-        """
+        """Yield `horizon` frames, call by call; NotApplicable if the camera path is unknown."""
         yield from continued(request, f"{LATENT}n+1 to {self._longest}", self._drawn)
 
     def _drawn(self, part: Request) -> NDArray[np.uint8]:
@@ -280,29 +251,14 @@ class Cosmos3:
 
 
 def camera_steps(poses: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Steps of a path, each in the frame of the pose before it.
-
-    Args:
-        poses: (n + 1, 4, 4), camera-to-world or hand-to-world.
-
-    Returns:
-        (n, 9): the way, then the first and the second column of the turn.
-    """
+    """Steps (n, 9) of poses (n + 1, 4, 4), each in the frame before it: translation, two columns of rotation."""
     steps = np.linalg.inv(poses[:-1]) @ poses[1:]
     return np.concatenate([steps[:, :3, 3], steps[:, :3, 0], steps[:, :3, 1]], axis=1).astype(np.float32)
 
 
 def hand_steps(request: Request) -> NDArray[np.float32]:
-    """Steps of a hand, and how far its gripper is open, (horizon, 10).
-
-    Where nothing tells the pose that the hand is in, its first step is like its second.
-
-    Args:
-        request: The question, with actions of "hand-poses".
-
-    Returns:
-        (horizon, 10): as `camera_steps`, in the axes of a camera on the hand, then 0 closed to 1 open.
-    """
+    """Steps (horizon, 10) of a hand: as `camera_steps` of a camera on the hand, then the gripper, 0 closed to 1 open.
+    If the present pose is unknown, the first step equals the second."""
     future = request.actions
     assert future is not None
     before = request.context.actions.values[-1:]
@@ -331,15 +287,8 @@ def _turns(angles: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def spread_over(count: int, horizon: int) -> NDArray[np.int64]:
-    """Choose which frames of a generated clip stand for the frames asked for: a uniform grid in whole numbers.
-
-    Args:
-        count: Length of the clip; its first frame is the image shown.
-        horizon: Number of frames after it.
-
-    Returns:
-        (horizon,) indices; the last one is repeated where the clip is too short.
-    """
+    """Indices (horizon,) of clip frames, a uniform grid in whole numbers; frame 0 is the start image. A clip that is
+    too short repeats its last frame."""
     steps = np.arange(1, horizon + 1)
     return steps * (count - 1) // horizon if count > horizon else np.minimum(steps, count - 1)
 
@@ -402,6 +351,7 @@ class _Cosmos:
             torch_dtype=getattr(self._torch, dtype),
             use_safetensors=True,
             local_files_only=True,
+            # A frame that the guardrail blurs or withholds would be measured as the model's own.
             enable_safety_checker=False,
         ).to(device)
         self._pipe.set_progress_bar_config(disable=True)

@@ -34,14 +34,10 @@ class LingBot:
     """LingBot-World base-cam: a latent diffusion transformer of 2 x 14 B over the whole clip, from one image and words.
 
     Args:
-        weights: Folder of the checkpoint, `lingbot-world-base-cam`.
-        root: Clone of the repository.
-        steps: Diffusion steps.
         shift: Of the noise schedule.
         guidance: Scale of classifier-free guidance.
-        longest: Frames of the longest clip that it is asked for, the given image included; its authors name 961.
+        longest: Frames of the longest clip, including the start image; its authors state 961.
         t5_cpu: Keep the text encoder in main memory.
-        backend: Replaces the networks, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -83,17 +79,8 @@ class LingBot:
 
 
 def clip_poses(poses: NDArray[Any]) -> NDArray[Any]:
-    """Prepare the poses of a clip: at one place where nothing moves.
-
-    The repository takes every fourth pose and divides the steps between them by the longest. Rounding of a camera that
-    only turns would become a walk, so that steps of less than `STILL_M` are none where no other is longer.
-
-    Args:
-        poses: Camera-to-world (4n + 1, 4, 4), metres, relative to the first, which is that of the given image.
-
-    Returns:
-        (4n + 1, 4, 4) float32.
-    """
+    """Poses (4n + 1, 4, 4) of a clip, relative to the first; in one place if no step reaches `STILL_M`. The repository
+    divides steps by the longest, so rounding of a turning camera would become motion."""
     steps = np.diff(poses[::LATENT, :3, 3], axis=0)
     told = poses.astype(np.float32)
     if np.linalg.norm(steps, axis=1).max() < STILL_M:

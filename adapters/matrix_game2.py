@@ -33,20 +33,17 @@ TILES = {"tiled": True, "tile_size": [44, 80], "tile_stride": [23, 38]}
 
 
 class MatrixGame2:
-    """Matrix-Game 2.0: a causal diffusion model over keys and mouse, three steps a block of 12 frames.
+    """Matrix-Game 2.0: a causal diffusion model over keys and mouse, three steps per block of 12 frames.
 
     Args:
         root: Folder Matrix-Game-2 of a clone of the repository.
         weights: Folder of huggingface.co/Skywork/Matrix-Game-2.0, with Wan2.1_VAE.pth.
-        checkpoint: Of the network, in that folder.
-        config: In `root`; its `mode` says which keys there are.
-        context: Frames that the model sees: 1, or 9, 21, 33 and so on, which fill its memory with what was seen. Fewer
-            frames are cut to the next length that it takes.
-        turn_deg: Degrees that the mouse value 1 turns in a frame. The authors do not say: calibrate.
+        config: In `root`; its `mode` selects the keys.
+        context: Frames that the model sees: 1, or 9, 21, 33 and so on; other contexts are cut to the next shorter.
+        turn_deg: Degrees per frame that the mouse value 1 turns. The authors do not say: calibrate.
         mouse: Largest mouse value; theirs is 0.1. 0 for any.
-        frames: Frames of one call, the picture among them; a longer horizon goes on from the last frame.
+        frames: Frames of one call, including the start image; a longer horizon continues from the last frame.
         compiled: Compile the decoder as their script does; it takes minutes.
-        device: As torch names it.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -90,11 +87,7 @@ class MatrixGame2:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[np.uint8]]:
-        """Yield `horizon` frames, as many at a time as one call makes.
-
-        Raises:
-            ValueError: The repository draws another number or size of frames.
-        """
+        """Yield `horizon` frames, as many at a time as one call generates."""
         rule, longest = AFTER_PICTURE, self._frames
         if len(request.context) > 1:
             rule, longest = f"{STEP}n+1", self._frames - (STEP - LATENT)

@@ -33,15 +33,11 @@ class MineWorld:
     """MineWorld: a transformer over image and action tokens, 336 + 11 per frame, in a window of 16 or 32 frames.
 
     Args:
-        weights: Checkpoint, relative to root or not.
-        config: Its configuration, relative to root or not.
-        root: Clone of the repository.
+        weights: Checkpoint, relative to root or not, as `config`.
         context: Frames it looks back on.
-        step: Frames it makes before the window slides; context + step is at most the window. LoopNav's documented
-            command is context=1, step=31, its paper says 31.
+        step: Frames before the window slides. LoopNav's command has context=1, step=31; its paper says 31.
         top_p: Nucleus of the sampling.
-        late_camera: The turn reaches the model a frame late, as LoopNav's script has it.
-        backend: Replaces the networks, for tests.
+        late_camera: The turn reaches the model a frame late, as in LoopNav's script.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -90,15 +86,7 @@ class MineWorld:
 
 
 def interleave(images: NDArray[Any], actions: NDArray[Any]) -> NDArray[Any]:
-    """Interleave tokens: image, action, image, ..., image.
-
-    Args:
-        images: (n, 336).
-        actions: (n - 1, 11).
-
-    Returns:
-        One row of tokens.
-    """
+    """Interleave image tokens (n, 336) with action tokens (n - 1, 11) to one row."""
     parts = [images[0]]
     for k in range(len(actions)):
         parts += [actions[k], images[k + 1]]
@@ -106,18 +94,8 @@ def interleave(images: NDArray[Any], actions: NDArray[Any]) -> NDArray[Any]:
 
 
 def action_rows(past: Any, future: Any, late_camera: bool = False) -> NDArray[Any]:
-    """Convert actions to rows of forward, jump, yaw and pitch, turns in radians.
-
-    Row t leads from frame t to frame t + 1.
-
-    Args:
-        past: Actions between the context frames.
-        future: Actions to imagine.
-        late_camera: Row t holds the turn that led to frame t instead, none in row 0.
-
-    Returns:
-        (C - 1 + H, 4).
-    """
+    """Rows (C - 1 + H, 4) of forward, jump, yaw and pitch (radians); row t leads to frame t + 1. With `late_camera` its
+    turn led to frame t."""
     parts = [np.column_stack([key_rows(one, ("forward", "jump")), motions(one)[:, 3:]]) for one in (past, future)]
     rows: NDArray[Any] = np.concatenate(parts)
     if late_camera:

@@ -30,28 +30,18 @@ STEP = 1 / 128
 
 
 class NWM:
-    """NWM: a latent diffusion transformer over the last frames, told how the camera moves to the next.
-
-    LoopNav's script differs in deltas, crop, one_short and bgr; World-in-World's in deltas="world-in-world", with
-    context=4, low=[-0.625,-1], high=[1.25,1].
+    """NWM: a latent diffusion transformer over the last frames, conditioned on the camera's motion to the next.
 
     Args:
-        weights: A checkpoint, of which the averaged weights are taken.
-        root: Clone of the repository.
-        size: The transformer.
+        weights: A checkpoint; its averaged weights are used.
         context: Frames it was built to see; a shorter context is padded with its first frame.
-        steps: Diffusion steps.
         vae: Name or folder of the image autoencoder; a folder counts by its content.
-        low: Metres forward and left that training normalised to -1 (the repository's numbers, times its waypoint
-            spacing).
+        low: Metres forward and left that training normalised to -1 (the repository's times its spacing).
         high: The same for 1.
-        deltas: "trained"; "published" for differences of normalised game coordinates in the heading of the first
-            record, and of wrapped angles; "world-in-world" (see `closed_loop_deltas`).
-        crop: "declared"; "published" leaves the truth squashed from 16:9 while the model sees 4:3.
-        one_short: Make a frame fewer, so that every frame is a tick late.
+        deltas: "trained", "published" (LoopNav's script, with crop, one_short, bgr) or "world-in-world".
+        crop: "declared"; "published" squashes the ground truth from 16:9 while the model sees 4:3.
+        one_short: Generate a frame fewer, so that every frame is a tick late.
         bgr: Exchange red and blue.
-        device: As torch names it.
-        backend: Replaces the networks, for tests.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -125,19 +115,8 @@ class NWM:
 
 
 def trained_deltas(poses: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    """Compute each step as in training.
-
-    Metres forward and left in the heading before the step, normalised from `low`..`high` to -1..1, so that standing
-    still is not 0; then the turn in radians, left positive.
-
-    Args:
-        poses: Camera-to-world (T, 4, 4).
-        low: Smallest step (2,), metres.
-        high: Largest step (2,), metres.
-
-    Returns:
-        (T - 1, 3) float32.
-    """
+    """Steps (T - 1, 3) as in training: metres forward and left in the heading before the step, normalised; radians
+    left. Normalised from `low`..`high` to -1..1, so that no motion is not 0."""
     position, yaw = poses[:, :2, 3], heading(poses)
     step, c, s = np.diff(position, axis=0), np.cos(yaw[:-1]), np.sin(yaw[:-1])
     local = np.stack([c * step[:, 0] + s * step[:, 1], c * step[:, 1] - s * step[:, 0]], axis=1)
@@ -145,20 +124,9 @@ def trained_deltas(poses: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -
 
 
 def published_deltas(poses: NDArray[Any], first: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    """Compute each step as LoopNav's script does.
-
-    Game coordinates (x, z) and yaw, in which forward is (-sin, -cos): turned by the first yaw in the direction that
-    would suit (cos, sin), normalised, then differences. The angle jumps by a full circle where it passes half a circle.
-
-    Args:
-        poses: Camera-to-world (T, 4, 4).
-        first: Pose (4, 4) of the first record.
-        low: Smallest step (2,), metres.
-        high: Largest step (2,), metres.
-
-    Returns:
-        (T - 1, 3) float32.
-    """
+    """Steps (T - 1, 3) of LoopNav's script: differences of normalised game coordinates (x, z) and yaw. Turned by the
+    first yaw as would suit (cos, sin), though forward is (-sin, -cos). The angle jumps by a full circle at half a
+    circle."""
     position, origin = poses[:, :2, 3] * [1, -1], first[:2, 3] * [1, -1]
     yaw, yaw_first = heading(poses) - np.pi / 2, heading(first[None])[0] - np.pi / 2
     c, s = np.cos(yaw_first), np.sin(yaw_first)
@@ -168,19 +136,8 @@ def published_deltas(poses: NDArray[Any], first: NDArray[Any], low: NDArray[Any]
 
 
 def closed_loop_deltas(poses: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    """Compute a null step, then each step as World-in-World does.
-
-    Metres forward and left in the first heading, normalised, and angles to it, then differences after a row of zeros.
-    So the null step, whose frame is drawn but is not part of the plan, and only it, moves to where standing still is.
-
-    Args:
-        poses: Camera-to-world (T, 4, 4).
-        low: Smallest step (2,), metres.
-        high: Largest step (2,), metres.
-
-    Returns:
-        (T, 3) float32.
-    """
+    """A null step, then steps of World-in-World, (T, 3): differences of normalised metres in the first heading. Only
+    the null step, which is not part of the plan, moves to where no motion is."""
     yaw = heading(poses)
     step, c, s = poses[:, :2, 3] - poses[0, :2, 3], np.cos(yaw[0]), np.sin(yaw[0])
     local = np.stack([c * step[:, 0] + s * step[:, 1], c * step[:, 1] - s * step[:, 0]], axis=1)
@@ -194,13 +151,7 @@ def heading(poses: NDArray[Any]) -> NDArray[Any]:
 
 
 def normalised(metres: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-    """Map `low`..`high` to -1..1.
-
-    Args:
-        metres: (n, 2).
-        low: (2,) metres.
-        high: (2,) metres.
-    """
+    """Map metres (n, 2) from `low`..`high` to -1..1."""
     return np.asarray(2 * (metres - low) / (high - low) - 1)
 
 
@@ -210,15 +161,7 @@ def wrapped(angle: NDArray[Any]) -> NDArray[Any]:
 
 
 def centre(frames: NDArray[Any], share: float) -> NDArray[Any]:
-    """Crop the centre of frames and stretch it to the full width, linearly between pixels.
-
-    Args:
-        frames: (n, H, W, 3) uint8.
-        share: Share of the width that is kept.
-
-    Returns:
-        (n, H, W, 3) uint8.
-    """
+    """Crop the centre `share` of the width of frames (n, H, W, 3), and stretch it to the full width, linearly."""
     width = frames.shape[2]
     at = np.clip((np.arange(width) + 0.5 - width / 2) * share + width / 2 - 0.5, 0, width - 1)
     left = np.minimum(at.astype(int), width - 2)

@@ -36,16 +36,9 @@ class Oasis:
     """Oasis 500M: a latent diffusion transformer over 32 frames, one new frame at a time.
 
     Args:
-        weights: Checkpoint of the transformer.
         vae: Checkpoint of the image autoencoder.
-        root: Clone of the repository.
-        steps: DDIM steps.
-        stabilization: Noise level that the past is said to have, less one.
-        camera: "degrees" feeds each turn as a share of 20 degrees, right and down positive, as the model was trained;
-            "published" feeds LoopNav's raw radians, left and up positive, as its paper says: a third of the turn, to
-            the other side.
-        device: As torch names it.
-        backend: Replaces the networks, for tests.
+        stabilization: Noise level attributed to the past, less one.
+        camera: "degrees": a share of 20 degrees, right and down positive, as trained; "published": raw radians.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -100,17 +93,7 @@ class Oasis:
 
 
 def ddim_step(x: NDArray[Any], v: NDArray[Any], kept: float, kept_next: float) -> NDArray[Any]:
-    """Take one DDIM step.
-
-    Args:
-        x: The noisy latents.
-        v: The predicted velocity.
-        kept: Share of the variance that is signal now.
-        kept_next: The same after the step.
-
-    Returns:
-        Latents, float32.
-    """
+    """Take one DDIM step from latents x and velocity v; `kept` is the signal's share of the variance."""
     clean = np.sqrt(kept) * x - np.sqrt(1 - kept) * v
     noise = np.sqrt(1 - kept) * x + np.sqrt(kept) * v
     taken: NDArray[Any] = np.sqrt(kept_next) * clean + np.sqrt(1 - kept_next) * noise
@@ -118,17 +101,8 @@ def ddim_step(x: NDArray[Any], v: NDArray[Any], kept: float, kept_next: float) -
 
 
 def action_rows(past: Any, future: Any, camera: str = "degrees") -> NDArray[Any]:
-    """Convert actions to the model's; row j holds the action that led to frame j, so row 0 is empty.
-
-    Args:
-        past: Loop-walk actions, C - 1 rows.
-        future: Loop-walk actions, H rows.
-        camera: "degrees" for the model's unit, with turns past its limit clipped and reported; else turns stay as they
-            are.
-
-    Returns:
-        (C + H, 25) float32.
-    """
+    """The model's action rows (C + H, 25); row j led to frame j, so row 0 is empty. With "degrees" turns past its limit
+    are clipped and reported."""
     rows = np.zeros((1 + len(past) + len(future), 25), np.float32)
     rows[1:, [FORWARD, JUMP]] = np.concatenate([key_rows(part, ("forward", "jump")) for part in (past, future)])
     if camera == "degrees":

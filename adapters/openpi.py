@@ -43,13 +43,11 @@ class OpenPi:
     """A policy server of openpi: chunks of small moves of the hand.
 
     Args:
-        url: Of the server.
-        foot: Where the arm of its training stood, metres; LIBERO's by default.
-        mirrored: Mirror the picture, as the pictures that it was trained on are; not verified.
+        foot: Position of the arm's base in its training, metres; LIBERO's by default.
+        mirrored: Mirror the image, as its training images are; not verified.
         actions: Most actions of a chunk that make a plan; 0 for all.
-        step_m: How far an action of 1 moves the hand, metres.
-        step_rad: How far an action of 1 turns the hand, radians.
-        reach: "measured" uses `step_m` and `step_rad`; "nominal" uses the controller's goals, 0.05 m and 0.5 rad.
+        step_m: How far an action of 1 moves the hand, metres; `step_rad`: turns it, radians.
+        reach: "measured" uses these steps; "nominal" uses the controller's goals, 0.05 m and 0.5 rad.
         answer_s: Longest wait for an answer; the first one compiles.
         key_env: Environment variable that holds a key, sent as "Api-Key".
     """
@@ -95,12 +93,7 @@ class OpenPi:
         self.spec = EstimatorSpec("openpi", kind="policy", settings=settings)
 
     def propose(self, scene: Scene) -> NDArray[np.float64]:
-        """Return plans (n, l, 8): one for each time that the server is asked; it draws anew each time.
-
-        Raises:
-            PolicyError: The server fails.
-            NotApplicable: There is no instruction.
-        """
+        """Return plans (n, l, 8), one per request to the server, which samples again each time."""
         if not scene.instruction:
             raise NotApplicable("openpi needs an instruction")
         asked = observation(scene, self._moved, self._mirrored)
@@ -143,13 +136,8 @@ class OpenPi:
 
 
 def observation(scene: Scene, moved: NDArray[np.float64], mirrored: bool) -> dict[str, Any]:
-    """What a policy of LIBERO's form is given: two pictures, the state of the hand, the instruction.
-
-    Args:
-        scene: The question. It has no picture from the wrist: that one is black.
-        moved: From the scene's world to that of its training, metres.
-        mirrored: Mirror the picture.
-    """
+    """Input of a LIBERO-style policy: two images (the wrist's is black), the hand's state, and the instruction. `moved`
+    leads from the scene's world to that of training, metres."""
     picture = scene.front[:, ::-1] if mirrored else scene.front
     hand = np.asarray(scene.hand, np.float64)
     fingers = FINGER_M * hand[7] * np.array([1.0, -1.0])
@@ -176,14 +164,8 @@ def chunk_of(answer: Mapping[Any, Any]) -> NDArray[np.float64]:
 def carried_out(
     hand: NDArray[Any], actions: NDArray[np.float64], step_m: float = STEP_M, step_rad: float = STEP_RAD
 ) -> NDArray[np.float64]:
-    """Poses of the hand after each action, (t, 8).
-
-    Args:
-        hand: (8,) where it is: place, quaternion qx, qy, qz, qw, gripper.
-        actions: (t, 7): shares of a step along x, y, z; of a turn about them, fixed in the world; above 0 to close.
-        step_m: Metres that an action of 1 moves the hand.
-        step_rad: Radians that an action of 1 turns the hand.
-    """
+    """Hand poses (t, 8) after actions (t, 7): step shares along x, y, z, turns about the fixed world axes, above 0 to
+    close."""
     place, turn = np.array(hand[:3], np.float64), np.array(hand[3:7], np.float64)
     made = []
     for action in actions:

@@ -45,19 +45,13 @@ class Realtime:
     """One session for each question.
 
     Args:
-        url: Address of the server, such as ws://127.0.0.1:30000.
-        protocol: "sglang": keys for each latent frame, the whole script at the start. "vllm-omni": camera poses.
-        name: Of the model, for tables.
-        size: WIDTHxHEIGHT that the model draws.
+        protocol: "sglang": keys per latent frame, the whole script at the start. "vllm-omni": camera poses.
         fps: Frames per second that it was made for.
-        chunk: Latent frames of a chunk (num_frames_per_block of the model); SGLang only.
-        item: Frames that one entry of the script stands for: 4 for LingBot.
-        yaw_deg: Degrees that a held key turns in an entry.
-        pitch_deg: The same, upwards and downwards.
-        scale: Units of the model in a metre, for camera poses.
-        prompt: Words put before the caption.
-        first_s: Longest wait for the first frames; a server compiles then.
-        chunk_s: Longest wait for the next ones.
+        chunk: Latent frames per chunk (num_frames_per_block of the model); SGLang only.
+        item: Frames per entry of the script: 4 for LingBot.
+        yaw_deg: Degrees that a held key turns in an entry; `pitch_deg`: up and down.
+        scale: Units of the model per metre, for camera poses.
+        first_s: Longest wait for the first frames, since a server may compile; `chunk_s`: for the next ones.
         key_env: Environment variable that holds a key, sent as a bearer token.
         insecure: Allow ws:// to a host that is not this machine.
         call: Further fields of the request, such as {"num_inference_steps": 4}.
@@ -114,12 +108,7 @@ class Realtime:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[np.uint8]]:
-        """Yield `horizon` frames as they come.
-
-        Raises:
-            SessionError: The session ends early, is silent too long, says no, or sends chunks that are missing, out of
-                order, sent again, or of another size.
-        """
+        """Yield `horizon` frames; SessionError if chunks are missing, repeated, out of order or too late."""
         talk = self._sglang if self._protocol == "sglang" else self._vllm
         left = request.horizon
         # A reader of large messages: no compression, and no pings while the server computes.
@@ -297,17 +286,8 @@ class Realtime:
 
 
 def script_of(actions: Any, item: int, yaw_deg: float, pitch_deg: float) -> list[list[str]]:
-    """Keys held in each entry of a script: w, s, a, d to walk, j, l, i, k to look to the left, right, up and down.
-
-    A key turns by a fixed step. What a step is too much or too little is carried over to the next entry, so that the
-    heading is right to half a step unless a turn is faster than the keys; the rest of such a turn is lost.
-
-    Args:
-        actions: The actions, in any space that moves a camera.
-        item: Frames of an entry.
-        yaw_deg: Degrees to the side of an entry with j or l.
-        pitch_deg: Degrees upwards or downwards of an entry with i or k.
-    """
+    """Keys held in each entry of `item` frames: w, s, a, d to walk, j, l, i, k to look left, right, up, down. Key turns
+    have fixed steps; the rest carries over, so the heading is right to half a step unless turns are too fast."""
     moves = motions(actions)
     script: list[list[str]] = []
     owed = np.zeros(2)
@@ -344,11 +324,7 @@ def pack_array(value: Any) -> Any:
 
 
 def unpack_array(value: dict[Any, Any]) -> Any:
-    """The reverse of `pack_array`; maps that are no arrays stay as they are.
-
-    Raises:
-        ValueError: Another type than frames have, or bytes that do not fit the shape.
-    """
+    """The reverse of `pack_array`; other maps stay. ValueError for unknown types or bytes that do not fit."""
     if b"__ndarray__" not in value:
         return value
     dtype = value.get(b"dtype")

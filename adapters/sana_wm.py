@@ -30,14 +30,11 @@ class SanaWM:
     """SANA-WM, bidirectional: a linear diffusion transformer of 2.6 B over the whole clip, refined by LTX-2.
 
     Args:
-        weights: Folder of the checkpoint; by default the repository fetches it from the hub, and it counts by its name.
-        root: Clone of the repository.
+        weights: Folder of the checkpoint; the default is fetched from the hub, and counts by its name.
         steps: Diffusion steps before the refiner.
         guidance: Scale of classifier-free guidance.
-        refiner: Refine by LTX-2, as published. Without it far less memory is needed, and pictures are soft.
-        longest: Frames of the longest clip that it is asked for, the given image included; its authors name 961.
-        device: As torch names it.
-        backend: Replaces the networks, for tests.
+        refiner: Refine by LTX-2, as published. Without it images are soft, and memory is far less.
+        longest: Frames of the longest clip, including the start image; its authors state 961.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}

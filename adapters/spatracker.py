@@ -28,16 +28,11 @@ class SpaTracker:
     """SpatialTrackerV2: cameras and depth of a VGGT, refined while points are tracked through all frames.
 
     Args:
-        root: Clone of the repository.
-        front: First checkpoint: a folder as the Hugging Face hub keeps it, or its name there.
-        weights: Second checkpoint.
-        grid: Side of the grid of points asked for.
+        front: First checkpoint, a folder as the hub stores it, or its name there; `weights` is the second.
+        grid: Side of the grid of points.
         points: Number of points that it tracks for the cameras.
-        fps: Frames per second that it is told.
-        grid_of: "seen" lays the grid over the pictures that the network sees; "published" over those before they are
-            made smaller, as the published script does.
-        device: As torch names it.
-        backend: Replaces the networks, for tests.
+        fps: Frame rate that it gets.
+        grid_of: "seen" lays the grid over the network's images; "published" over those before shrinking.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -64,16 +59,7 @@ class SpaTracker:
     def estimate(
         self, arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]
     ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Decode the camera path of a clip.
-
-        Args:
-            arrays: "anchor" (h, w, 3) and "frames" (n, H, W, 3), uint8.
-            options: May hold "seed".
-
-        Returns:
-            Camera-to-world "poses" (n + 1, 4, 4), the anchor's first; and the focal length "focal_px" in pixels of the
-            frames.
-        """
+        """Camera-to-world "poses" (n + 1, 4, 4), the anchor's first, and "focal_px" in pixels of the frames."""
         frames = of_one_size(arrays["anchor"], arrays["frames"])
         images = shrunk(frames)
         self._backend.seed(int(options.get("seed", 0)))
@@ -83,15 +69,7 @@ class SpaTracker:
 
 
 def of_one_size(anchor: NDArray[Any], frames: NDArray[Any]) -> NDArray[Any]:
-    """Resize frames to the anchor's size by a Lanczos filter.
-
-    Args:
-        anchor: (h, w, 3) uint8.
-        frames: (n, H, W, 3) uint8.
-
-    Returns:
-        (n + 1, h, w, 3) uint8, the anchor first.
-    """
+    """Resize frames (n, H, W, 3) to the anchor's size by Lanczos, and put the anchor (h, w, 3) first."""
     if frames.shape[1:3] != anchor.shape[:2]:
         image = importlib.import_module("PIL.Image")  # of the repository's own requirements
         size = anchor.shape[1], anchor.shape[0]

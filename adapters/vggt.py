@@ -26,14 +26,8 @@ PATCH = 14
 
 
 class Vggt:
-    """VGGT: cameras of all frames in one pass of a transformer.
-
-    Args:
-        weights: A checkpoint (model.pt), a folder as the Hugging Face hub keeps it, or its name there.
-        root: Clone of the repository, where it is not installed.
-        device: As torch names it.
-        backend: Replaces the network, for tests.
-    """
+    """VGGT: cameras of all frames in one pass of a transformer. `weights`: model.pt, a hub folder, or a hub name.
+    `root`: clone of the repository, if it is not installed."""
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
 
@@ -46,16 +40,8 @@ class Vggt:
     def estimate(
         self, arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]
     ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Decode the camera path of a clip.
-
-        Args:
-            arrays: "frames" (n, H, W, 3) and "anchor" (h, w, 3), uint8.
-            options: Not used.
-
-        Returns:
-            World-to-camera "poses" (n + 1, 3, 4), the anchor's last; and the focal length "focal_px" in pixels of the
-            frames, with the size that the network has seen.
-        """
+        """World-to-camera "poses" (n + 1, 3, 4), the anchor's last; "focal_px" in pixels of the frames, and the seen
+        size."""
         frames = arrays["frames"]
         images = prepared([*frames, arrays["anchor"]])
         poses, focal = self._backend.cameras(images)
@@ -65,11 +51,8 @@ class Vggt:
 
 
 def prepared(frames: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Images (n, 3, H, 518) float32 in 0..1 of frames (h, w, 3) uint8, which may differ in size.
-
-    Each is brought to the width of 518 and the nearest height that 14 divides, bicubic; what is higher than 518 loses
-    as much above as below; then white is put above and below to make all as high as the highest.
-    """
+    """Images (n, 3, H, 518) float32 in 0..1 of frames (h, w, 3) uint8: bicubic, 518 wide, heights multiples of 14. Rows
+    above 518 are cut evenly; white pads lower images above and below."""
     images = [_cut(_resized(frame)) for frame in frames]
     height = max(len(image) for image in images)
     filled = np.ones((len(images), height, WIDTH, 3), np.float32)
@@ -80,18 +63,7 @@ def prepared(frames: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def height_of(width: int, height: int) -> int:
-    """Return the height of a frame resized to a width of 518.
-
-    Args:
-        width: Pixels.
-        height: Pixels.
-
-    Returns:
-        Rows, a multiple of the patch.
-
-    Raises:
-        ValueError: The frame is too flat for a single patch.
-    """
+    """Rows of a frame resized to a width of 518, a multiple of the patch; ValueError below one patch."""
     rows = round(height * (WIDTH / width) / PATCH) * PATCH
     if rows == 0:
         raise ValueError(f"vggt: a frame of {width}x{height} is too flat")

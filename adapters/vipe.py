@@ -45,13 +45,10 @@ class Vipe:
     """ViPE: visual SLAM with a network for metric depth.
 
     Args:
-        pipeline: "published" for the settings of Target-Bench, which a ViPE of autumn 2025 (0.1) takes; or the name of
-            one of ViPE's own ("default", "no_vda") in whatever version is installed; MIND takes "default".
-        clip: How frames are passed to it: "mp4v" as Target-Bench writes them, or "x264" as MIND does, at the video's
-            own rate, which needs PyAV (av).
+        pipeline: "published": Target-Bench's settings, for ViPE 0.1 (autumn 2025). Or ViPE's own; MIND takes "default".
+        clip: "mp4v" as Target-Bench writes clips, or "x264" as MIND does, at the video's rate, with PyAV.
         cache: Folder for the weights that it downloads.
-        root: Clone of the repository, where it is not installed.
-        backend: Replaces it, for tests.
+        root: Clone of the repository, if it is not installed.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -71,15 +68,7 @@ class Vipe:
     def estimate(
         self, arrays: Mapping[str, NDArray[Any]], options: Mapping[str, Any]
     ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Decode the camera path of a clip.
-
-        Args:
-            arrays: "frames" (n, H, W, 3) uint8.
-            options: May hold "seed" and "fps".
-
-        Returns:
-            Camera-to-world "poses" (n, 7), tx ty tz qx qy qz qw in metres; and no facts.
-        """
+        """Camera-to-world "poses" (n, 7) of frames: tx ty tz qx qy qz qw, metres."""
         self._backend.seed(int(options.get("seed", 0)))
         with tempfile.TemporaryDirectory(prefix="vipe-") as folder:
             clip = Path(folder) / "sampled.mp4"
@@ -95,12 +84,7 @@ class Vipe:
 
 
 def write_clip(path: Path, frames: NDArray[Any]) -> None:
-    """Write a video at 30 frames per second, MPEG-4 part 2 as OpenCV writes it.
-
-    Args:
-        path: The file.
-        frames: (n, H, W, 3) uint8 RGB.
-    """
+    """Write RGB frames (n, H, W, 3) at 30 frames per second, MPEG-4 part 2 as OpenCV writes it."""
     cv2 = _need("cv2")
     height, width = frames.shape[1:3]
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"mp4v"), FPS, (width, height))
@@ -112,15 +96,7 @@ def write_clip(path: Path, frames: NDArray[Any]) -> None:
 
 
 def write_x264(path: Path, frames: NDArray[Any], fps: float) -> None:
-    """Write a video in H.264 by x264 of quality 18.
-
-    An odd side gets its last row or column twice, since chroma subsampling needs an even one.
-
-    Args:
-        path: The file.
-        frames: (n, H, W, 3) uint8 RGB.
-        fps: Frames per second.
-    """
+    """Write RGB frames (n, H, W, 3) in H.264 by x264 of quality 18; chroma subsampling pads odd sides to even."""
     av = _need_av()
     rows, columns = frames.shape[1] % 2, frames.shape[2] % 2
     with av.open(str(path), "w") as container:

@@ -36,16 +36,10 @@ class WorldMem:
     """WorldMem: a latent diffusion transformer over the last frames and a memory of all earlier ones.
 
     Args:
-        weights: Checkpoint of the transformer, `diffusion_only.ckpt`.
-        vae: Checkpoint of the image autoencoder, `vae_only.ckpt`.
-        root: Clone of the repository.
-        window: Frames in a row that it sees at once, the new one included: 8, as in its evaluation; its demo shows 3.
+        weights: Checkpoint of the transformer, `diffusion_only.ckpt`; `vae` that of the autoencoder.
+        window: Frames in a row that it sees at once, with the new one: 8 as in its evaluation; its demo has 3.
         memory: Frames of the memory that it sees besides, as the weights were trained.
-        steps: Diffusion steps.
-        turns: "share" feeds each turn as a share of 15 degrees, a value that training had only at -1, 0 and 1;
-            "whole" only these, whenever 15 degrees have come together.
-        device: As torch names it.
-        backend: Replaces the networks, for tests.
+        turns: "share" of 15 degrees, trained only at -1, 0 and 1; "whole": only these, as 15 degrees add up.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -89,16 +83,8 @@ class WorldMem:
 
 
 def action_rows(past: Any, future: Any, turns: str = "share") -> NDArray[Any]:
-    """Convert actions to the model's; row j holds the action that led to frame j, so row 0 is empty.
-
-    Args:
-        past: Actions between the context frames, C - 1 rows, of any space that moves a camera.
-        future: Actions to imagine, H rows.
-        turns: As `WorldMem` takes it.
-
-    Returns:
-        (C + H, 25) float32; turns past 15 degrees are clipped and reported.
-    """
+    """The model's action rows (C + H, 25); row j led to frame j, so row 0 is empty. Turns past 15 degrees are clipped
+    and reported."""
     rows = np.zeros((1 + len(past) + len(future), COLUMNS), np.float32)
     rows[1:, list(KEYS.values())] = np.concatenate([key_rows(part, list(KEYS)) for part in (past, future)])
     mouse = np.concatenate([mouse_deltas(part, TURN_DEG, ("down", "right")) for part in (past, future)])
@@ -112,15 +98,8 @@ def action_rows(past: Any, future: Any, turns: str = "share") -> NDArray[Any]:
 
 
 def game_poses(poses: NDArray[Any]) -> NDArray[Any]:
-    """Place and view as the model's memory has them.
-
-    Args:
-        poses: Camera-to-world (T, 4, 4), metres, z up; a roll is lost.
-
-    Returns:
-        (T, 5) float32: x, y, z in blocks of a metre from the first place, y up; pitch, down positive; yaw, to the left
-        positive, 0 to the south; both in degrees, 0 to 360.
-    """
+    """Poses in the model's memory (T, 5): x, y, z in blocks of a metre from the first, y up; pitch, yaw in 0..360
+    degrees. Pitch is down, yaw left positive, 0 to the south; a roll is lost."""
     place = (poses[:, :3, 3] - poses[0, :3, 3]) @ GAME_FROM_WORLD.T
     ahead = poses[:, :3, 2] @ GAME_FROM_WORLD.T
     pitch = -np.degrees(np.arctan2(ahead[:, 1], np.hypot(ahead[:, 0], ahead[:, 2])))

@@ -47,11 +47,9 @@ class WorldPlay:
     Args:
         weights: Folder of HunyuanVideo-1.5 with the encoders, as its `download_models.py` makes it.
         action: Checkpoint of WorldPlay, a safetensors file.
-        root: Clone of the repository.
         kind: Which checkpoint it is: "distilled" (4 steps), "ar" (also the one named rl) or "bi".
-        scale: Its units a metre.
-        offload: Keep what is not needed at the moment in main memory.
-        backend: Replaces the networks, for tests.
+        scale: Its units per metre.
+        offload: Move what is not in use to main memory.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -98,16 +96,8 @@ class WorldPlay:
 
 
 def labels(poses: NDArray[Any]) -> NDArray[Any]:
-    """What the poses do in the model's words: 9 times the number of the step, plus that of the turn.
-
-    A step goes ahead, back, right or left where it is less than 60 degrees off that axis of the camera before it.
-
-    Args:
-        poses: Camera-to-world (L, 4, 4), x right, y down, z ahead.
-
-    Returns:
-        (L,) int64, 0 for the first pose and for standing still.
-    """
+    """The poses as model labels (L,): 9 times the step's number plus the turn's; 0 for the first and no motion. A step
+    has a direction if it is less than 60 degrees off that camera axis."""
     told = np.zeros(len(poses), np.int64)
     for at, step in enumerate(np.linalg.inv(poses[:-1]) @ poses[1:], start=1):
         far = float(np.linalg.norm(step[:3, 3]))

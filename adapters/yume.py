@@ -51,16 +51,14 @@ TURNS = {
 
 
 class Yume:
-    """YUME 1.5: a diffusion transformer that adds 33 frames at a time to what it has seen, told in a sentence how.
+    """YUME 1.5: a diffusion transformer that adds 33 frames at a time, conditioned on a sentence about the motion.
 
     Args:
-        root: Clone of the repository.
         weights: Folder of huggingface.co/stdstu123/Yume-5B-720P.
         size: 1280x704 or 960x544.
         steps: Denoising steps; the published page offers 4 to 50.
         shift: Of the noise levels.
         context: Frames of video that it sees; a single one is repeated, as the published script does.
-        device: Number of the graphics processor.
     """
 
     needs: ClassVar[dict[str, float]] = {"gpus": 1}
@@ -95,12 +93,7 @@ class Yume:
         )
 
     def rollout(self, request: Request) -> Iterator[NDArray[np.uint8]]:
-        """Yield `horizon` frames, 33 at a time.
-
-        Raises:
-            NotApplicable: It has no sentence for keys that are held together.
-            ValueError: The repository draws frames of another number or size.
-        """
+        """Yield `horizon` frames, 33 at a time; NotApplicable if no sentence exists for keys held together."""
         said = key_sentences(request.actions, MOVES, TURNS, SEGMENT)
         known = self._upstream.encode(to_signed(request.context.clip.to_array()))
         for number, sentence in enumerate(said):

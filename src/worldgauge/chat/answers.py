@@ -40,10 +40,10 @@ _FAR = 20_000
 
 
 def answer_text(text: str) -> str:
-    """Leave the reasoning out of a model's text. Reasoning lies between an opening and a closing mark, such as <think>
-    and </think>. A closing mark without an opening one ends reasoning that began with the text. Reasoning that does not
-    end is cut off, so no answer follows it. A mark in quotation marks, in backticks or in a fenced part outside
-    reasoning is a word of the answer."""
+    """A model's text without its reasoning, which is between marks such as <think> and </think>.
+
+    A closing mark alone ends reasoning from the start; an opening mark alone cuts the rest. Quoted marks are words.
+    """
     spans = _answer_spans(text)
     if spans == [(0, len(text))] and "<|" not in text and "<｜" not in text:
         return text
@@ -57,9 +57,10 @@ def answer_start(text: str) -> int:
 
 
 def last_object(text: str) -> str | None:
-    """The last complete JSON object in an answer, as text that is not parsed yet. Strings may stand in single quotes,
-    as Python writes them. Braces that hold no field are no object, and nothing behind an object that does not end is
-    one."""
+    """The last complete JSON object in an answer, as text that is not parsed yet; quotes may be single.
+
+    Braces without a field are not an object, and nothing after an incomplete object counts.
+    """
     found, at = None, 0
     while (opened := _OBJECT.search(text, at)) and (end := _end_of_object(text, opened.start())):
         found, at = text[opened.start() : end], end

@@ -32,9 +32,10 @@ def open_chat(
     key_env: str | None = None,
     **more: Any,
 ) -> ChatModel:
-    """Open the model that a text names as MODEL@URL, such as Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1. A
-    reply that does not fit is not requested again here, but by the policies, which count. Questions that the model
-    could not answer are replayed too."""
+    """Open the model that a text names as MODEL@URL. It replays failures, too.
+
+    Policies repeat and count requests whose reply does not fit, so the chat does not.
+    """
     model, url = model_and_url(text)
     check_extra(replay)
     if (input_price is None) != (output_price is None):

@@ -66,8 +66,7 @@ class Chat(ABC):
         allow_truncated: bool = False,
         prompt_version: str = "",
     ) -> Reply:
-        """Ask a question. What is None is left to the endpoint. `images`: (H, W, 3) uint8 RGB, sent with the last words
-        of the prompt."""
+        """Request a reply; None leaves a value to the endpoint. `images`, (H, W, 3) uint8 RGB, follow the prompt."""
         messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
         if len(images) > 0 and messages:
             *before, last = messages
@@ -530,10 +529,10 @@ Line = str | Mapping[str, float] | Exception
 
 
 class ScriptedChat(Chat):
-    """Answers from a script. Safe for threads. An answer is a text; for a question with choices it also has the
-    probability of each. It is checked against the schema and the choices like an answer of a model, but not requested
-    again. `script`: A list of answers, used in order, or a function of the question. An exception in place of an answer
-    is raised, to simulate an outage."""
+    """Answers from a list, or a function of the question, with probabilities for choices; raises its exceptions.
+
+    They are checked like answers of a model, but not requested again. Safe for threads.
+    """
 
     def __init__(self, script: Sequence[Line] | Callable[[ChatQuestion], Line]) -> None:
         self._script = script

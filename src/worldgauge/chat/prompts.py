@@ -32,8 +32,7 @@ _VERSION = re.compile(r"\Aversion: *([^\n]{1,40})\n")
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """A template of a prompt. `version`: The stated version; "own" when a file of the user states none. `own`: Whether
-    the user has replaced the template of the package."""
+    """A prompt template; `own` if the user replaced it, with `version` "own" if that file states none."""
 
     name: str
     version: str
@@ -183,8 +182,7 @@ _PAPER, _INK, _GAP_PX = 255, (20, 20, 20), 6
 
 
 def titled(image: Image, title: str) -> Image:
-    """Add a white strip with a title above a picture. Words that do not fit are cut. Characters outside ASCII are shown
-    as question marks, because the font lacks them. image: (H, W, 3) uint8. Returns (H + TITLE_PX, W, 3) uint8."""
+    """Add a white strip with a title, cut to fit, above a picture (H, W, 3) uint8. The font has only ASCII."""
     import cv2
 
     width = image.shape[1]
@@ -201,8 +199,7 @@ def titled(image: Image, title: str) -> Image:
 
 
 def boxed(image: Image, box: Box | None, colour: tuple[int, int, int] = RED) -> Image:
-    """A copy of a picture with the outline of a box, drawn just inside its edges. `image`: (H, W, 3) uint8. `colour`:
-    RGB colour."""
+    """A copy of a picture (H, W, 3) uint8 with the outline of a box just inside its edges, in an RGB colour."""
     if box is None:
         return image
     x0, y0, x1, y1 = box
@@ -217,8 +214,7 @@ def boxed(image: Image, box: Box | None, colour: tuple[int, int, int] = RED) -> 
 
 
 def sheet(images: Sequence[Image], columns: int = 3) -> Image:
-    """Put pictures on one sheet in reading order, with white between them. Smaller pictures get white below and to the
-    right. `images`: (H, W, 3) uint8 each."""
+    """Put pictures (H, W, 3) uint8 on a white sheet in reading order; smaller ones get white below and to the right."""
     if not images or columns < 1:
         raise UsageError("a sheet needs at least one picture and one column")
     columns = min(columns, len(images))

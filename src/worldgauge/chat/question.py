@@ -193,8 +193,7 @@ class ChatQuestion:
         }
 
     def seed_of(self, repeat: int) -> int | None:
-        """Seed to send when the question is repeated because earlier answers did not fit. Sample 0 gets the seed itself
-        the first time. All other seeds are derived from it; else the same answer would come again."""
+        """Seed to send: derived, except for sample 0 at first. Else a repeat would get the same answer again."""
         if self.seed is None or (self.sample, repeat) == (0, 0):
             return None if self.seed is None else int(self.seed)
         return int(digest([int(self.seed), int(self.sample), repeat])[:8], 16) >> 1

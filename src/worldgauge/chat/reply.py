@@ -51,8 +51,7 @@ class BudgetError(WorldgaugeError):
 
 
 class CallFailure(Exception):
-    """One attempt without an answer; used only inside this package. `retry_after`: Seconds the endpoint asks to wait;
-    None when it does not say. `too_long`: Whether the messages do not fit into the context of the model."""
+    """One attempt without an answer, inside this package; `too_long` if messages exceed the model's context."""
 
     def __init__(
         self,
@@ -75,8 +74,7 @@ class CallFailure(Exception):
 
 
 class Unfit(Exception):
-    """A reply that does not answer the question; used only inside this package. `silent`: Whether there is no text that
-    could be an answer."""
+    """A reply that does not answer the question, inside this package; `silent` if it has no text for an answer."""
 
     def __init__(self, message: str, *, again: bool, silent: bool = False) -> None:
         super().__init__(message)
@@ -420,8 +418,7 @@ def _read_probabilities(choice: Mapping[str, Any], text: str, choices: tuple[str
 
 
 def _first_of_answer(tokens: Sequence[str], text: str) -> int:
-    """Index of the first token of the answer that is not blank. Some servers list the tokens of the reasoning as well,
-    marked or not, also when the text has none."""
+    """Index of the answer's first token that is not blank. Some servers list the tokens of the reasoning, too."""
     joined, wanted = "".join(tokens), answer_text(text).strip()
     start = max(answer_start(joined), joined.rfind(wanted))
     ends = accumulate(map(len, tokens))

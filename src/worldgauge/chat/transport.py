@@ -111,8 +111,7 @@ _SHORTEST_SECRET = 8
 
 
 class ChatRecording:
-    """The recording in a folder; any number of processes may add to it at the same time. `secret`: Key of the endpoint,
-    which is hidden wherever it appears."""
+    """The recording in a folder, to which many processes may add at a time; the key `secret` is hidden in it."""
 
     def __init__(self, folder: Path, secret: str | None = None) -> None:
         self.folder = folder
@@ -188,8 +187,7 @@ _CONNECT_S = 20.0
 
 
 class Transport:
-    """Connection to an endpoint; safe for threads. `key_env`: Environment variable with the key. None means
-    OPENAI_API_KEY for OpenAI's endpoint and no key for any other, so that the key of one is never sent to another."""
+    """Connection to an endpoint; safe for threads. OPENAI_API_KEY goes only to OpenAI, unless `key_env` names it."""
 
     def __init__(self, base_url: str | None, key_env: str | None) -> None:
         self.base_url = (base_url or OPENAI_URL).rstrip("/")
@@ -348,8 +346,7 @@ def _late(seconds: float) -> CallFailure:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Result of `call`, run in a separate thread with a time limit. The timeouts of HTTP libraries apply to each read
-    separately, and none applies to the look-up of a name."""
+    """Result of `call` in a thread with a time limit. HTTP timeouts apply to each read, and none to a name look-up."""
     done: list[T] = []
     failed: list[BaseException] = []
 
@@ -400,9 +397,10 @@ class Prices:
 
 
 class Ledger:
-    """Money spent, stored in a file that all processes share. The estimate of a call is written before it is sent, and
-    its true price afterwards. So a call that a kill interrupts counts with its estimate, and several processes together
-    keep within the budget."""
+    """Money spent, in a file that all processes share, so that together they stay within the budget.
+
+    A call is written with its estimate before it is sent, and counts with it if a kill interrupts the call.
+    """
 
     def __init__(self, path: Path, cap: float | None) -> None:
         if cap is not None and not 0 <= cap < math.inf:

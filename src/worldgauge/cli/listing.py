@@ -28,12 +28,7 @@ KINDS = (*REGISTRIES, "adapters", "commands", "data", "scans", "settings", "weig
 
 
 class Listing(NamedTuple):
-    """One list.
-
-    Attributes:
-        text: Columns and rows of text, if they differ.
-        ok: Whether all that was verified is as published.
-    """
+    """One list; `text` is its other form for a terminal, and `ok` means that all verified values are as published."""
 
     metadata: dict[str, Any]
     columns: Sequence[str]

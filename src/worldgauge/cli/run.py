@@ -371,10 +371,7 @@ def _named(suite: str, models: list[str] | None, agents: list[str] | None, basel
 
 
 def _notes(request: RunRequest) -> list[str]:
-    """What the data lack, one line each, so that nobody thinks all of it was asked.
-
-    They are printed once it is clear that the run can start: an error comes alone.
-    """
+    """What the data lack, one line each. They are printed once the run can start: an error comes alone."""
     from worldgauge.engine.open_suite import open_suite
 
     opened = open_suite(request.suite, request.settings)

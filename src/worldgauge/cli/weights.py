@@ -117,10 +117,7 @@ def _show_adoption(found: Adoption, sets: list[WeightSetStatus], json: bool) -> 
 
 
 def metadata_of(one: WeightSetStatus) -> dict[str, Any]:
-    """Metadata of a set for JSON.
-
-    The sha256 of a file is as published, or as recorded on download; null before that.
-    """
+    """Metadata of a set for JSON; the sha256 of a file is as published, or as recorded on download (null before)."""
     known = one.set
     return {
         **{name: getattr(known, name) for name in ("name", "title", "source", "licence", "gated", "runs_code")},

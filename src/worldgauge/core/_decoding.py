@@ -30,16 +30,7 @@ ROUNDING_S = 1e-3
 
 
 def constant_rate(seconds: FloatArray, tick_s: float, stated: Sequence[float]) -> float | None:
-    """Find the frame rate of evenly spaced frames.
-
-    Args:
-        seconds: Ascending times of the frames, (n,).
-        stated: Rates that the header states, in frames per second. The first that agrees with the times is the result.
-
-    Returns:
-        Frames per second. None if the spacing differs by more than rounding, and for a single frame without a stated
-        rate.
-    """
+    """Frame rate of evenly spaced frames at `seconds` (n,): a stated one if it agrees with the times. Else None."""
     if len(seconds) == 1:
         return next(iter(stated), None)
     shortest = float(np.diff(seconds).min())
@@ -55,12 +46,7 @@ def constant_rate(seconds: FloatArray, tick_s: float, stated: Sequence[float]) -
 
 
 def nearest_frames(seconds: FloatArray, lasts_s: float, tick_s: float, fps: float) -> list[int]:
-    """Find the frames nearest to the times 0, 1 / fps, 2 / fps ...; over a gap the frame before it stays.
-
-    Args:
-        seconds: Ascending times of the frames from 0, (n,).
-        fps: Frames per second of the result.
-    """
+    """Frames nearest to the times k / fps; `seconds` (n,) ascend from 0. Over a gap the frame before it stays."""
     wanted = np.arange(max(1, int(lasts_s * fps + 0.5))) / fps
     last = np.searchsorted(seconds, seconds, "right") - 1
     before = np.maximum(np.searchsorted(seconds, wanted + tick_s / 2, "right") - 1, 0)
@@ -71,11 +57,7 @@ def nearest_frames(seconds: FloatArray, lasts_s: float, tick_s: float, fps: floa
 
 
 def rate_range(seconds: FloatArray) -> tuple[float, float, int]:
-    """Lowest and highest rate between neighbouring frames, and the most usual one as a whole number.
-
-    Args:
-        seconds: Ascending times of the frames, (n,).
-    """
+    """Lowest, highest and usual rate between frames at ascending `seconds` (n,); the usual one is a whole number."""
     steps = np.diff(seconds)
     highest = 1 / steps[steps > 0].min() if steps.any() else np.inf
     usual = np.median(steps[steps > 0]) if steps.any() else 1.0
@@ -142,14 +124,14 @@ KINDS_READ = "readable are MP4, M4V, MOV, MKV, WebM, AVI and GIF files, and fold
 
 
 class FileSource:
-    """Frame times and key frames of a file, read once; only the first picture is decoded where packets tell the order.
+    """Frame times and key frames of a file, read once; only the first picture is decoded if packets tell the order.
 
     Attributes:
         size: (width, height) of the frames as they are shown.
         packets: Number of packets with content, hidden ones included; of AVI the number of units of time.
         times: Presentation time of each frame in ticks, ascending.
-        keys: Times of key frames, also of hidden ones; None where frames are found by counting from the first.
-        fps: Frames per second; None if the frames are not evenly spaced, or of a single frame without a stated rate.
+        keys: Times of key frames, also of hidden ones; None if frames are found by counting from the first.
+        fps: Frames per second; None if frames are not evenly spaced, or for a single one without a stated rate.
     """
 
     times: list[int]
@@ -301,10 +283,7 @@ class FileSource:
 
 
 def header_frames(path: Path | str) -> int:
-    """Number of frames that the header of a video states; no frame is read.
-
-    Do not rely on it. To count frames, open the file as a clip.
-    """
+    """Number of frames that the header of a video states. It may be wrong: to count frames, open the file as a clip."""
     import av
 
     path = Path(path)
@@ -445,9 +424,8 @@ class _Reader:
 def _check_claims(path: Path) -> None:
     """Refuse an MP4 that claims more samples than it can hold.
 
-    FFmpeg takes 72 bytes of memory for each sample that a table claims, and a table of equal samples has 12 bytes,
-    whatever it claims: a file of 2 kB would take 13 GB before its first frame. Claims of all tracks and of all
-    fragments are in memory together, so they are added up.
+    FFmpeg allocates 72 bytes per claimed sample, and a table of 12 bytes can claim any number of equal samples.
+    Memory holds the claims of all tracks and fragments together, so they are added up.
     """
     before, of_track, is_sound, is_even = 0, 0, False, False
     with open(path, "rb") as file:
@@ -495,10 +473,7 @@ def _uint(data: bytes, at: int) -> int:
 
 
 def _boxes(file: IO[bytes], size: int, path: Path) -> Iterator[tuple[bytes, int, int]]:
-    """Boxes of an MP4 and of the boxes in them: kind, and first and last byte of the content. None in other files.
-
-    DataError for too many or too deep ones: what was not read may claim anything.
-    """
+    """Boxes of an MP4, also nested ones: kind, and first and last byte of the content. Other files have none."""
     start, ends = 0, [size]
     for _ in range(_MOST_BOXES):
         while ends and start >= ends[-1]:
@@ -524,6 +499,7 @@ def _boxes(file: IO[bytes], size: int, path: Path) -> Iterator[tuple[bytes, int,
             raise DataError(f"{path}: its boxes are nested more than {_MOST_DEPTH} deep; write it again")
         ends.append(stop)
         start = inside
+    # What was not read may claim anything.
     raise DataError(f"{path}: more than {_MOST_BOXES} boxes; write it again with fewer fragments")
 
 

@@ -240,16 +240,7 @@ def motions(actions: Actions) -> FloatArray:
 def camera_path(
     actions: Actions, start: ArrayLike, *, heading: Literal["before", "mean"] = "before", arm_m: float = 0.0
 ) -> FloatArray:
-    """Camera path that the nominal moves of the actions lead to (dead reckoning).
-
-    For recorded walks use the recorded poses; this is for walks that have none.
-
-    Args:
-        start: (4, 4) camera-to-world pose of the first frame.
-
-    Returns:
-        (T, 4, 4) camera-to-world poses after each action.
-    """
+    """Camera-to-world poses (T, 4, 4) after each action, by dead reckoning. Recorded walks have better poses."""
     start = np.asarray(start, np.float64)
     yaw, pitch = (float(angle) for angle in yaw_pitch_from_pose(start))
     position = start[:3, 3] + arm_m * start[:3, 2]
@@ -265,11 +256,7 @@ def camera_path(
 
 
 def path_moves(poses: ArrayLike) -> Actions:
-    """The moves of a camera path; `camera_path` of them gives the path again. Roll is ignored.
-
-    Args:
-        poses: (T, 4, 4) camera-to-world.
-    """
+    """Moves along camera-to-world poses (T, 4, 4), without roll; `camera_path` turns them into the path again."""
     known = np.asarray(poses, np.float64)
     yaw, pitch = yaw_pitch_from_pose(known)
     moved = np.diff(known[:, :3, 3], axis=0)
@@ -280,9 +267,8 @@ def path_moves(poses: ArrayLike) -> Actions:
 
 
 def describe(actions: Actions) -> str:
-    """Describe the walk in words, for models that are driven by text.
+    """Describe a walk for text-driven models, in one clause per phase that is large enough to be seen.
 
-    Each phase has one clause, with what is done besides. Phases that are too small to be seen are left out.
     Example: "Walk forward 2 metres while turning left 24 degrees, then stand still for 1 second."
     """
     clauses = [clause for sums in _phases(motions(actions), actions.space.fps) if (clause := _phase(sums))]
@@ -381,10 +367,7 @@ def _phase(sums: Mapping[str, float]) -> str:
 
 
 def _phases(moves: FloatArray, fps: float) -> Iterator[dict[str, float]]:
-    """Runs of frames with one dominant move and the same sign: what is done in each, the dominant move first.
-
-    What is too small to be told is part of the run before it.
-    """
+    """Sums of each run of frames with one dominant move and sign, that move first; small runs join the run before."""
     kinds, table = list(_COLUMNS), moves[:, list(_COLUMNS.values())]
     largest = np.abs(table).argmax(1)
     amounts = np.take_along_axis(table, largest[:, None], 1)[:, 0]

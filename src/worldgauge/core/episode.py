@@ -137,11 +137,7 @@ def caption_in(captions: Captions, frame: int) -> str | None:
 
 
 def captions_of(value: Any) -> Captions:
-    """Captions in a file.
-
-    Raises:
-        ValueError: They are no pairs of a frame and text.
-    """
+    """Captions in a file; ValueError if they are not pairs of a frame and text."""
     try:
         found = [(first, text) for first, text in value]
     except (TypeError, ValueError):
@@ -324,11 +320,7 @@ def world_of(content: Mapping[str, Any]) -> WorldFacts:
 
 
 def poses_of(rows: Any, field: str = "poses") -> FloatArray:
-    """Read poses from rows of twelve numbers, the first three rows of each matrix.
-
-    Returns:
-        (T, 4, 4) float64 poses.
-    """
+    """Read poses (T, 4, 4) float64 from rows of twelve numbers, the first three rows of each matrix."""
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"field '{field}' is no list of poses")
     for number, row in enumerate(rows):

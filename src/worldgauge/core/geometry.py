@@ -409,23 +409,12 @@ _PAIRS = 2**16
 
 
 def length(points: ArrayLike) -> float:
-    """Arc length of a polyline.
-
-    Args:
-        points: (N, D) points.
-    """
+    """Arc length of a polyline (N, D)."""
     return float(np.linalg.norm(np.diff(_checked(points), axis=0), axis=1).sum())
 
 
 def along(points: ArrayLike) -> FloatArray:
-    """Arc length from the first point to each point of a polyline.
-
-    Args:
-        points: (N, D) points, N >= 1.
-
-    Returns:
-        (N,) lengths in the unit of the points.
-    """
+    """Arc length (N,) from the first point to each point of a polyline (N, D), N >= 1."""
     array = _checked(points)
     if not len(array):
         raise ShapeError("a place along a polyline needs at least one point")
@@ -433,30 +422,16 @@ def along(points: ArrayLike) -> FloatArray:
 
 
 def at(points: ArrayLike, metres: ArrayLike) -> FloatArray:
-    """Points of a polyline at given arc lengths; the ends are used for lengths outside it.
-
-    Args:
-        points: (N, D) points, N >= 1.
-        metres: (...) arc lengths, in the unit of the points.
-
-    Returns:
-        (..., D) points.
-    """
+    """Points (..., D) of a polyline (N, D), N >= 1, at arc lengths (...) in its unit; outside it, its ends."""
     array, far = np.asarray(points, np.float64), np.asarray(metres, np.float64)
     way = along(array)
     return np.stack([np.interp(far, way, column) for column in array.T], -1)
 
 
 def enclosed_area(out: ArrayLike, back: ArrayLike) -> float:
-    """Area between a path out and a path back, with each lobe counted positive.
+    """Area between a path out (N, 2) and a path back (M, 2): the integral of |winding number| of the closed curve.
 
-    The closed curve runs along `out`, then along `back`, then straight to the start. The result is the integral of
-    |winding number|. For two paths that cross each other this is the sum of the absolute areas of the lobes between
-    crossings, which the signed shoelace sum would cancel.
-
-    Args:
-        out: (N, 2) points, N >= 1.
-        back: (M, 2) points, M >= 1.
+    Each lobe between crossings counts positive; the signed shoelace sum would cancel them.
     """
     ways = [_checked(out), _checked(back)]
     if any(way.shape[1:] != (2,) or len(way) == 0 for way in ways):

@@ -81,21 +81,13 @@ def read_png(path: Path) -> Image:
 
 
 def decode_png(data: bytes, where: str) -> Image:
-    """Decode the bytes of a PNG file.
-
-    Returns:
-        (H, W, 3) uint8 RGB.
-    """
+    """Decode the bytes of a PNG file to RGB (H, W, 3) uint8."""
     png_header_size(data, where)
     return decode_picture(data, where)
 
 
 def decode_picture(data: bytes, where: str) -> Image:
-    """Decode the bytes of a PNG, JPEG or WebP file, upright where its EXIF data turn it.
-
-    Returns:
-        (H, W, 3) uint8 RGB. Transparency is dropped.
-    """
+    """Decode a PNG, JPEG or WebP to RGB (H, W, 3) uint8, upright by its EXIF data and without transparency."""
     import cv2
 
     width, height = picture_size(data, where)
@@ -112,11 +104,7 @@ def decode_picture(data: bytes, where: str) -> Image:
 
 
 def picture_size(data: bytes, where: str) -> tuple[int, int]:
-    """Size of a PNG, JPEG or WebP as stored, from its header.
-
-    Returns:
-        (width, height) in pixels.
-    """
+    """(width, height) in pixels of a PNG, JPEG or WebP as stored, from its header."""
     if data[:2] == b"\xff\xd8":
         return _jpeg_header(data, where)[:2]
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP" and len(data) >= 30:
@@ -168,11 +156,7 @@ def _jpeg_header(data: bytes, where: str) -> tuple[int, int, int]:
 
 
 def png_size(path: Path) -> tuple[int, int]:
-    """Size of a PNG file, read from its header.
-
-    Returns:
-        (width, height) in pixels.
-    """
+    """(width, height) in pixels of a PNG file, from its header."""
     try:
         with open(path, "rb") as file:
             return png_header_size(file.read(24), str(path))
@@ -181,11 +165,7 @@ def png_size(path: Path) -> tuple[int, int]:
 
 
 def png_header_size(data: bytes, where: str) -> tuple[int, int]:
-    """Size of a PNG, from its first 24 bytes.
-
-    Returns:
-        (width, height) in pixels.
-    """
+    """(width, height) in pixels of a PNG, from its first 24 bytes."""
     if len(data) < 24 or data[:8] != b"\x89PNG\r\n\x1a\n" or data[12:16] != b"IHDR":
         raise DataError(f"{where}: not a PNG picture; write or download it again")
     width, height = struct.unpack(">II", data[16:24])
@@ -241,11 +221,7 @@ def _unnumbered(path: Path) -> str:
 
 
 class ImageFolder:
-    """Frames of a folder of images.
-
-    Attributes:
-        size: (width, height) of the first image; each other must have it.
-    """
+    """Frames of a folder of images, all of the size of the first one."""
 
     fps = None
 

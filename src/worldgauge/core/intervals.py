@@ -192,21 +192,9 @@ class Estimates(NamedTuple):
 
 
 def estimates(totals: FloatArray, counts: FloatArray, *, level: float = LEVEL) -> Estimates:
-    """Means with standard errors and intervals of many samples whose values lie in the same clusters and strata.
+    """Means, standard errors and intervals of samples (...) whose values are in the same clusters and strata.
 
-    The residual of a cluster is the sum of its values' distances from the mean of their stratum. It is divided by
-    sqrt(1 - h), with h the cluster's share of the stratum: the squares are then unbiased for independent values and
-    any sizes (CR2: Bell and McCaffrey 2002). The parts of a cluster in several strata are added before squaring.
-    The degrees of freedom of a stratum are its effective number of clusters less one. Several strata are joined by
-    Welch and Satterthwaite.
-
-    The interval joins Student's interval with Hall's (1992, equation 2.9), which corrects Student's t for the skewness
-    of the residuals. It needs FEWEST_DIFFERENT clusters whose mean differs from the most frequent one: a sample in
-    which nearly all clusters are equal does not know its spread.
-
-    Args:
-        totals: Sum of the values of each cluster in each stratum, (..., G, K) float64, finite.
-        counts: Their numbers, (G, K) float64.
+    `totals` (..., G, K) holds the sum per cluster and stratum, `counts` (G, K) the number of values.
     """
     from scipy.special import stdtrit  # 0.4 s
 
@@ -217,9 +205,11 @@ def estimates(totals: FloatArray, counts: FloatArray, *, level: float = LEVEL) -
     if not counts.size or (np.count_nonzero(counts, axis=0) < 2).any():
         return Estimates(mean, *np.full((4, *mean.shape), math.nan))
     parts = (totals - means[..., None, :] * counts) * weights
+    # CR2 (Bell and McCaffrey 2002): the squares are unbiased for independent values and clusters of any sizes.
     adjusted = parts / np.sqrt(1 - counts / sizes)
-    variance = (adjusted.sum(-1) ** 2).sum(-1)
+    variance = (adjusted.sum(-1) ** 2).sum(-1)  # a cluster's parts in several strata depend on each other: added first
     error = np.sqrt(variance)
+    # Each stratum has its effective clusters less one; Welch and Satterthwaite join the strata.
     own = np.array([max(1.0, effective_number(column) - 1) for column in counts.T])
     spread = ((adjusted**2).sum(-2) ** 2 / own).sum(-1)
     joined = np.divide(variance * variance, spread, out=np.full(spread.shape, own.sum()), where=spread > 0)
@@ -227,8 +217,10 @@ def estimates(totals: FloatArray, counts: FloatArray, *, level: float = LEVEL) -
     reach = stdtrit(degrees, (1 + level) / 2)
     residuals = parts.sum(-1)
     bent = _skewness(residuals, degrees + 1)
+    # Student's interval, widened by Hall's (1992, equation 2.9), which corrects for the skewness of the residuals.
     low = mean - error * np.maximum(reach, _hall(reach, bent))
     high = mean + error * np.maximum(reach, -_hall(-reach, bent))
+    # A sample in which nearly all clusters are equal does not know its spread.
     known = _is_varied(residuals / (counts @ weights), mean)
     return Estimates(mean, error, degrees, np.where(known, low, math.nan), np.where(known, high, math.nan))
 

@@ -58,10 +58,7 @@ def write_file(path: Path, data: bytes | str | Iterable[bytes]) -> None:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name only after the block has finished; missing folders are created.
-
-    An old file stays unchanged when the block raises. Use one writer for a path at a time.
-    """
+    """Open a file that appears under its name only after the block succeeds. Use one writer for a path at a time."""
     part = path.with_name(f".{path.name}.part")  # one name, so that what a killed process left is overwritten
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,10 +131,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def check_name(part: str, where: str) -> str:
-    """Check that a name can be one component of an id and of a path.
-
-    That is up to 128 letters, digits, '.', '_' and '-', without a leading '.'.
-    """
+    """Check that a name can be one component of an id and of a path."""
     if not _PART.fullmatch(part) or len(part) > 128:
         raise DataError(
             f"{where}: the name {part!r} needs letters, digits, '.', '_' or '-', and no leading '.'; rename it"
@@ -290,10 +284,7 @@ def read_json_object(path: Path, *, allow_nan: bool = False) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, where: str, *, allow_nan: bool = False) -> Any:
-    """Parse strict JSON: no deeper nesting than the parser's stack allows, no NaN or infinity.
-
-    With `allow_nan` these are read as None.
-    """
+    """Parse strict JSON, as deep as the parser's stack allows; `allow_nan` reads NaN and infinity as None."""
 
     try:
         return json.loads(data, parse_constant=(lambda _: None) if allow_nan else _refuse_constant)

@@ -180,12 +180,7 @@ class RolloutRequest:
 
 @dataclass(frozen=True)
 class Blinding:
-    """Hides from a model which task it answers.
-
-    Attributes:
-        salt: Random text of the run. None in a run of former code, whose models get plain ids and seeds of tasks.
-        seed: Seed of the run.
-    """
+    """Hides from a model which task it answers. Runs of earlier versions have no salt, and hide nothing."""
 
     salt: str | None = None
     seed: int = 0
@@ -197,10 +192,7 @@ class Blinding:
         return hashlib.sha256(f"{self.salt}/{task}".encode()).hexdigest()[:32]
 
     def seed_of(self, plain: int, words: str, *arrays: NDArray[Any]) -> int:
-        """A seed, 32 bits, of the run and of what the model is shown anyway; `plain` in a run of former code.
-
-        A seed of the run and the id would name the task: ids are public, and can be tried.
-        """
+        """A 32-bit seed of the run and of what the model sees anyway. A seed of the public id would reveal the task."""
         if self.salt is None:
             return plain
         digest = hashlib.sha256(f"{self.seed}/{words}".encode())
@@ -304,21 +296,16 @@ class TellsPath(Protocol):
     """A built-in baseline that knows the poses of its camera."""
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:
-        """Camera path of the frames that `rollout` returns. `request` holds the poses of the world, not relative ones.
-
-        Returns:
-            (horizon, 4, 4) camera-to-world poses; None when they are not known.
-        """
+        """Camera-to-world poses (horizon, 4, 4) of the frames; None if unknown. `request` has poses of the world."""
         ...
 
 
 @runtime_checkable
 class TellsScenes(Protocol):
-    """A world model that knows on which scenes it was trained, so that a test on them is told.
+    """A world model that declares its training scenes, so that a test on them is reported.
 
     Attributes:
-        trained_scenes: Their digests (`WorldFacts.scene`). Where it was also trained on clips of scenes that are not
-            known, an attribute `unplaced_clips` tells how many.
+        trained_scenes: Digests (`WorldFacts.scene`). An attribute `unplaced_clips` may count clips of unknown scenes.
     """
 
     trained_scenes: Sequence[str]
@@ -353,19 +340,12 @@ def rollout_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
 
 
 def imagines(model: Any) -> bool:
-    """Whether a model imagines anything; False for a reference that represents having no model.
-
-    A model declares it as the attribute `imagines` of its class.
-    """
+    """Whether a model imagines anything, by its class attribute; False for a baseline that means having no model."""
     return bool(getattr(model, "imagines", True))
 
 
 def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
-    """Run a batch of rollouts and check every frame; the model's `rollout_batch` is used if it has one.
-
-    Returns:
-        One array (horizon, H, W, 3) uint8 for each request, in order.
-    """
+    """Run and check a batch of rollouts, if possible by `rollout_batch`: one (horizon, H, W, 3) uint8 per request."""
     asked = [_read_only(visible(fitted(request, model.spec), model.spec)) for request in requests]
     own = getattr(model, "rollout_batch", None)
     if own is None or len(requests) < 2:
@@ -385,20 +365,13 @@ def checked_batch(model: WorldModel, requests: Sequence[RolloutRequest]) -> list
 
 
 def checked_rollout(model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
-    """Run one rollout and check every chunk as it arrives.
-
-    Yields:
-        The chunks (n, H, W, 3) uint8.
-    """
+    """Run one rollout, and check each chunk (n, H, W, 3) uint8 as it arrives."""
     asked = _read_only(visible(fitted(request, model.spec), model.spec))
     return _cut(_checked(model.spec.name, _unchecked(model, asked), asked), request.horizon)
 
 
 def fitted(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
-    """The request that a model is really asked: checked, and of lengths that it declares.
-
-    A longer horizon stands still at its end. Frames beyond that of `request` are to be cut.
-    """
+    """Check a request, and extend it at rest to a length that the model declares. Callers cut the extra frames."""
     forms = {form for form in FORM_OF.values() if getattr(request, form) is not None}
     space = None if request.actions is None else request.actions.space.name
     require(spec, forms | {"caption"} if request.caption else forms, space)
@@ -422,10 +395,9 @@ def fitted(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
 
 
 def visible(request: RolloutRequest, spec: ModelSpec) -> RolloutRequest:
-    """The request with the poses that a model may see.
+    """The request with the poses that a model may see: those of the world only for a privileged baseline.
 
-    A privileged baseline sees those of the world. A model that declares poses sees them from the last frame of the
-    context: its camera is the origin, its heading the x axis, and z is up. Other models see none.
+    Models that declare poses see them from the last context frame: camera at the origin, heading x, z up.
     """
     if PRIVILEGED & set(spec.inputs):  # a spec of worldgauge_serve has the fields alone
         return request
@@ -554,11 +526,7 @@ def _checked(name: str, chunks: Iterable[Frames], request: RolloutRequest) -> It
 
 
 def check_chunk(name: str, chunk: Any, done: int, horizon: int, size: tuple[int, int]) -> None:
-    """Check one chunk of a rollout.
-
-    Args:
-        size: (H, W) of the requested frames.
-    """
+    """Check one chunk of a rollout; `size` is (H, W)."""
     where = f"model '{name}', chunk at frame {done}"
     if not isinstance(chunk, np.ndarray):
         raise ModelError(f"{where}: expected a numpy array, got {type(chunk).__name__}")

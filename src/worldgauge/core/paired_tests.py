@@ -217,10 +217,9 @@ class _LogNormal(NamedTuple):
     """Log-normal distributions of models, cut at the largest possible score; NaN unless all clusters are positive.
 
     Attributes:
-        mean: Means, (S,).
-        parts: What each cluster adds to them, (S, G).
-        varied: Whether the logarithms of the scores vary by LOG_SPREAD, (S,).
-        cut: Whether the largest score is within three standard deviations of the logarithms, (S,).
+        parts: What each cluster adds to the means, (S, G). All others are (S,).
+        varied: Whether the logarithms of the scores vary by LOG_SPREAD.
+        cut: Whether the largest score is within three standard deviations of the logarithms.
     """
 
     mean: FloatArray
@@ -254,10 +253,7 @@ def _log_normal(totals: FloatArray, counts: FloatArray, highest: float) -> _LogN
 def _log_normal_test(
     fits: _LogNormal, one: NDArray[np.int64], other: NDArray[np.int64], degrees: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """p-values of equal log-normal means, and standard errors in units of the score.
-
-    NaN if the logarithms of neither model vary by LOG_SPREAD.
-    """
+    """p-values of equal log-normal means, and standard errors in the score's unit; NaN if neither varies enough."""
     # A ratio of means has nearly normal errors, unless the limit of the scores rules large values out.
     cut = (fits.varied & fits.cut)[one] | (fits.varied & fits.cut)[other]
     a, b = fits.mean[one], fits.mean[other]
@@ -371,10 +367,7 @@ def minimum_detectable_effect(
 def _by_shared_tasks(
     known: NDArray[np.bool_], first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Places of tasks, (T,), and of all pairs that share just these, (P,). Pairs without a task are left out.
-
-    known: whether a model has a task, (N, tasks). first, second: the models of each pair.
-    """
+    """Places of tasks (T,), and of all pairs (P,) that share just these, at least one; `known` is (N, tasks)."""
     kind = _numbered([one.tobytes() for one in known])
     example = dict(zip(kind.tolist(), known, strict=True))
     # Most models of a board have all tasks, so there are few kinds of pairs.

@@ -42,14 +42,7 @@ def perspective(
     rule: Rule = "clean",
     nearest: bool = False,
 ) -> NDArray[_Value]:
-    """Cut the view of a camera out of a panorama.
-
-    Args:
-        image: Panorama (H, W, C) or (H, W).
-
-    Returns:
-        (h, w, C) or (h, w) of the panorama's dtype; integers are rounded.
-    """
+    """Cut the view (h, w[, C]) of a camera out of a panorama (H, W[, C]), in its dtype; integers are rounded."""
     pixels = _checked(image)
     if not (math.isfinite(yaw_right_deg) and math.isfinite(pitch_up_deg)):
         raise UsageError(f"a view needs finite angles, got yaw {yaw_right_deg} and pitch {pitch_up_deg} degrees")
@@ -69,25 +62,12 @@ def perspective(
 
 
 def views(image: NDArray[_Value], camera: Camera, rule: Rule = "clean") -> dict[Side, NDArray[_Value]]:
-    """Views of a camera to the front, left, right and back.
-
-    Args:
-        image: Panorama (H, W, C) or (H, W).
-
-    Returns:
-        One view (h, w, C) or (h, w) for each side.
-    """
+    """Views (h, w[, C]) of a camera to the front, left, right and back in a panorama (H, W[, C])."""
     return {side: perspective(image, camera, yaw_right_deg=YAW_RIGHT_DEG[side], rule=rule) for side in SIDES}
 
 
 def rolled(panorama: NDArray[_Value], right_deg: float, *, nearest: bool = False) -> NDArray[_Value]:
-    """The panorama after its viewer has turned right: what was on the right moves to the centre.
-
-    Exact when the angle is a whole number of columns. Else two columns are mixed (integers are rounded).
-
-    Args:
-        panorama: (H, W, C) or (H, W).
-    """
+    """The panorama (H, W[, C]) after a turn to the right; exact for whole columns, else two columns are mixed."""
     pixels = _checked(panorama)
     if not math.isfinite(right_deg):
         raise UsageError(f"a panorama turns by a finite angle, got {right_deg} degrees")
@@ -109,14 +89,7 @@ def painted(
     pitch_up_deg: float = 0.0,
     nearest: bool = False,
 ) -> tuple[NDArray[_Value], NDArray[np.bool_]]:
-    """Paint the view of a camera into a panorama that is 0 elsewhere.
-
-    Args:
-        image: View (h, w, C) or (h, w).
-
-    Returns:
-        The panorama, and the mask (H, W) of the pixels that the view covers.
-    """
+    """A panorama with the view (h, w[, C]) of a camera and 0 elsewhere, and the mask (H, W) of the view's pixels."""
     pixels = _checked(image)
     if pixels.shape[:2] != (camera.height, camera.width):
         raise ShapeError(f"image of shape {image.shape} does not fit a {camera.width}x{camera.height} camera")
@@ -133,11 +106,7 @@ def painted(
 def lon_lat(
     camera: Camera, *, pitch_up_deg: float = 0.0, rule: Rule = "clean"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Longitude and latitude of the pixels of a camera that looks ahead.
-
-    Returns:
-        Longitude to the right and latitude upwards, (h, w) radians each.
-    """
+    """Longitude to the right and latitude upwards, (h, w) radians, of the pixels of a camera that looks ahead."""
     corner = Camera(camera.width, camera.height, camera.fx, camera.fy, camera.cx + 0.5, camera.cy + 0.5)
     x, y, z = np.moveaxis((corner if rule == "released" else camera).rays() @ _rotation(0.0, pitch_up_deg).T, -1, 0)
     return np.arctan2(x, z), np.arctan2(-y, np.hypot(x, z))
@@ -214,14 +183,7 @@ def _bilinear(
     rounded: bool,
     out: NDArray[Any],
 ) -> None:
-    """Fill `out` (h, w, C) from `image` (H, W, C) at `columns` + shift and `rows` (h, w).
-
-    Args:
-        image: (H, W, C) source.
-        columns: (h, w) columns.
-        rows: (h, w) rows.
-        out: (h, w, C) result.
-    """
+    """Fill `out` (h, w, C) from `image` (H, W, C) at `columns` + shift and `rows` (h, w)."""
     height, width, channels = image.shape
     for i in range(columns.shape[0]):
         for j in range(columns.shape[1]):

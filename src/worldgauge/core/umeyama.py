@@ -18,12 +18,7 @@ _FLAT = 1e-6
 
 
 class Sim3(NamedTuple):
-    """A similarity: p -> scale * rotation @ p + translation.
-
-    Attributes:
-        rotation: (3, 3) rotation matrix.
-        translation: (3,) shift, in target units.
-    """
+    """A similarity: p -> scale * rotation @ p + translation."""
 
     scale: float
     rotation: FloatArray
@@ -41,11 +36,7 @@ class Sim3(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """A similarity that takes source points to target points.
-
-    Attributes:
-        singular: (3,) singular values of the covariance of both, largest first, the last one negative when it mirrors.
-    """
+    """A similarity of two point sets; the last of its `singular` values (3,) is negative when it mirrors."""
 
     sim: Sim3
     shape: Shape
@@ -98,12 +89,7 @@ def umeyama(source: ArrayLike, target: ArrayLike, *, regular: float = 0.0) -> Al
 
 
 def align(source: ArrayLike, target: ArrayLike, *, with_scale: bool) -> Sim3:
-    """As `umeyama`, for points that define a rotation.
-
-    Args:
-        source: (n, 3) points, n >= 3.
-        target: (n, 3) points, row by row paired with `source`.
-    """
+    """As `umeyama`, for points (n, 3), n >= 3, that define a rotation."""
     a, b = np.asarray(source, np.float64), np.asarray(target, np.float64)
     if a.shape != b.shape or a.ndim != 2 or a.shape[1] != 3 or len(a) < 3:
         raise ShapeError(f"align needs two (N, 3) arrays with N >= 3, got {a.shape} and {b.shape}")
@@ -116,17 +102,10 @@ def align(source: ArrayLike, target: ArrayLike, *, with_scale: bool) -> Sim3:
 
 
 def nearest_rotation(matrix: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """The rotation that is most similar to a matrix.
+    """The rotation most similar to a matrix (3, 3), and singular values (3,), the last one negative when it mirrors.
 
-    When two singular values are 0, several rotations are equally near.
+    Their sum is the trace of rotation^T matrix. Two values of 0 leave the rotation ambiguous.
     Source: Umeyama 1991, equations 39-43.
-
-    Args:
-        matrix: (3, 3) finite matrix.
-
-    Returns:
-        The rotation (3, 3), and the singular values (3,) of `matrix`, the last one negative when it mirrors. Their sum
-        is the trace of rotation^T matrix, the largest of any rotation.
     """
     u, singular, vt = np.linalg.svd(np.asarray(matrix, np.float64))
     sign = np.array([1.0, 1.0, np.sign(np.linalg.det(u) * np.linalg.det(vt))])

@@ -28,11 +28,7 @@ _imported: dict[str, str] = {}
 
 
 def locate_module(module: str) -> str | None:
-    """Find what another process has to import to get a module of this process.
-
-    A script has no module name that is valid elsewhere, so its file is used: an absolute path ending in ".py". None for
-    code in no such file, such as code that was typed in, and for a file whose import failed.
-    """
+    """What another process imports to get a module: its name, or the path of a script; None for typed-in code."""
     if module != "__main__" and not module.startswith(_FILE_MODULE_PREFIX):
         return module
     known = sys.modules.get(module)
@@ -156,9 +152,9 @@ def _mark_importing(name: str) -> Generator[None]:
 
 
 def remember(kind: str, name: str, text: str) -> None:
-    """Note where the user named a component, so that later commands find it by its name: runs and data hold only that.
+    """Note where the user named a component, so that later commands find it by its name.
 
-    Reading the path from a run or a data set instead would let whoever made those run code here.
+    Runs and data hold only the name: a path in them would let their author run code here.
     """
     place, _, attribute = text.rpartition(":")
     whole = f"{os.path.abspath(Path(place).expanduser())}:{attribute}" if place.endswith(".py") else text
@@ -176,10 +172,7 @@ def remember(kind: str, name: str, text: str) -> None:
 
 
 def recall(kind: str, name: str) -> str | None:
-    """Where the user last named a component, "/path/file.py:Class" or "package.module:Class"; None if never.
-
-    A suite and its collection have one name, and mostly one file: naming either finds both.
-    """
+    """Where the user named a component, such as "/path/file.py:Class". A suite and its collection share it."""
     noted, twin = _noted(), {"suite": "collection", "collection": "suite"}.get(kind, kind)
     text = noted.get(kind, {}).get(name) or noted.get(twin, {}).get(name)
     return text if isinstance(text, str) else None

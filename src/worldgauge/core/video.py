@@ -238,10 +238,7 @@ AHEAD = 4
 
 
 def side_by_side(*clips: Clip) -> Iterator[tuple[Image, ...]]:
-    """Frame by frame of several clips, each read by a thread of its own, `AHEAD` frames ahead.
-
-    Decoding and resizing leave Python's lock alone, so they go on while the frames before are compared.
-    """
+    """Frames of clips in step. A thread per clip reads `AHEAD` frames ahead, since decoding releases the GIL."""
     if len({len(clip) for clip in clips}) > 1:
         lengths = ", ".join(str(len(clip)) for clip in clips)
         raise ShapeError(f"clips of {lengths} frames cannot be compared frame by frame")

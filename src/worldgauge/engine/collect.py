@@ -169,11 +169,7 @@ def make_item(
     device: str | None,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """Job of the pool: make one item of any collection.
-
-    Returns the fields of `Made` as plain JSON values, or {"full": message} when the disk is full. `home` is the module
-    or file that registers the collection, from `locate_module`; `item` holds the fields of the `Item`.
-    """
+    """Job of the pool: make one item, and return `Made` as JSON values, or {"full": message} when the disk is full."""
     import_located(home, f"collection '{collection}'")
     try:
         opened = open_collection(collection, Path(out), options)
@@ -384,11 +380,7 @@ def render(
 def views(
     world: World, poses: FloatArray, camera: Camera | Panorama, progress: Tell, device: str | None = None
 ) -> Iterator[View]:
-    """Render what a camera sees from each pose.
-
-    Args:
-        poses: Camera-to-world poses, (T, 4, 4), in metres.
-    """
+    """Render what a camera sees from each camera-to-world pose (T, 4, 4)."""
     if device is None:
         for number, pose in enumerate(poses):
             progress(number, len(poses))

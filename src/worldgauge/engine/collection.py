@@ -259,15 +259,7 @@ class DataReport:
 def data_report(
     noun: str, items: str, findings: Iterable[Finding], table: DataTable, facts: Mapping[str, Any]
 ) -> DataReport:
-    """A report whose findings are sorted, errors first.
-
-    Args:
-        noun: What the items are called, in the plural.
-        items: Key of the number of all items in `facts`, which also have `n_valid` and `n_frames`.
-        findings: What is wrong or worth knowing.
-        table: Counts and means, for people.
-        facts: Results as plain JSON values. The findings are added.
-    """
+    """A report with sorted findings, errors first; `facts` must have `n_valid`, `n_frames` and the key `items`."""
     ranked = sorted(findings, key=lambda finding: ("error", "warning", "info").index(finding.severity))
     numbers = facts["n_valid"], facts[items], facts["n_frames"]
     return DataReport(noun, *numbers, tuple(ranked), table, {**facts, "findings": [asdict(one) for one in ranked]})

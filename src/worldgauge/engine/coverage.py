@@ -84,7 +84,6 @@ class Coverage:
 
     Attributes:
         flags: Why rows win nothing, by label. Rows that cover all tasks, with the compared view, have no entry.
-        views: The part of the recorded picture that each row shows.
         foreign: Tasks of each row whose data are not those of the other rows, although their ids are equal.
     """
 

@@ -35,12 +35,7 @@ _FACTS = "entry.json"
 
 @dataclass(frozen=True)
 class FloorCache:
-    """The entries of one floor baseline.
-
-    Attributes:
-        folder: The folder of all entries.
-        label: Label of the baseline.
-    """
+    """The cached entries of one floor baseline."""
 
     folder: Path
     label: str
@@ -65,11 +60,7 @@ class FloorCache:
         return self._facts(planned) is not None
 
     def take(self, planned: PlannedTask, run: RunFolder) -> Mapping[str, Any] | None:
-        """Put the record of a task into a run folder.
-
-        Returns:
-            Its journal line. None without a whole entry; a damaged one is removed.
-        """
+        """Copy the record of a task into a run folder, and return its journal line; None without a whole entry."""
         facts = self._facts(planned)
         if facts is None:
             return None

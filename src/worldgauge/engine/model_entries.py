@@ -39,13 +39,11 @@ CROP = "crop"
 
 @dataclass(frozen=True)
 class ResolvedModel:
-    """A model or an agent that is ready to be asked.
+    """A model or an agent that is ready for requests.
 
     Attributes:
-        label: Name of its run folder and of its rows in tables.
-        source: Where it comes from, with the fingerprint of its code and files; part of its identity.
         content: Fingerprint of a registered model of another package; empty for others.
-        code: Its fingerprint without folders; empty where it has none.
+        code: Fingerprint of the source without folders; empty if it has none.
     """
 
     model: WorldModel | Agent
@@ -80,8 +78,7 @@ class ResolvedModel:
 def resolve_model(what: str | ModelAddress | WorldModel | Agent, kind: AnswererKind = "model") -> ResolvedModel:
     """Make the model or agent that an address names, or take a live one.
 
-    Naming a module, a file or a command is consent to run its code. The class in a file has the same label and identity
-    however it is reached.
+    Naming a module, a file or a command is consent to run its code. A class has one identity however it is reached.
     """
     what = ModelAddress.parse(what, kind) if isinstance(what, str) else what
     if isinstance(what, ModelAddress):
@@ -158,17 +155,12 @@ def _closing(model: WorldModel | Agent) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A model of a run: who it is, and how to reach it.
-
-    Where `text` and `model` are both None, only its records are used.
+    """A model of a run: who it is, and how to reach it. Without `text` and `model` only its records are used.
 
     Attributes:
-        label: Name of its run folder and of its rows in tables.
-        identity: Everything that its output depends on, plain JSON values.
-        model: A live object, which is asked in this process, also where `text` names it.
-        trained_scenes: Digests of the scenes that it was trained on, where it tells them.
-        unplaced_clips: Number of clips that it was trained on whose scenes are not known.
-        stands_in: Whether it is a built-in model in the part of the user's, as in the demo.
+        model: A live object, which runs in this process, even if `text` names it.
+        unplaced_clips: Number of training clips whose scenes are not known.
+        stands_in: Whether a built-in model plays the part of the user's, as in the demo.
     """
 
     label: str
@@ -229,10 +221,7 @@ def describe_model_job(*, text: str, kind: AnswererKind, progress: Progress) -> 
 
 
 def resolve_cached(text: str, kind: AnswererKind = "model") -> ResolvedModel:
-    """`resolve_model` that keeps the last model, since loading weights may take minutes.
-
-    All state of a rollout is in its request, so the same model can be asked many times.
-    """
+    """`resolve_model` that caches the last model. It is reusable: all state of a rollout is in its request."""
     if (kind, text) not in _kept:
         for other in _kept.values():
             if (served := find_served(other.model)) is not None:
@@ -346,11 +335,7 @@ _CONTRACTS: Mapping[AnswererKind, tuple[type[Any], str, str, str]] = {
 
 
 def _label(spec: ModelSpec | AgentSpec, given: Mapping[str, Any]) -> str:
-    """Label of a model: its name with the given settings, so that no two models share a run folder.
-
-    Of a path only the last part is kept, of long text only the beginning. A digest of the settings that the model
-    reports, such as the digest of its weights, then keeps the label unique.
-    """
+    """Label of a model: name and settings, with a digest if shortened, so that no two models share a run folder."""
     words, is_cut = [spec.name], False
     for key, value in sorted(given.items()):
         if value == spec.name:

@@ -50,11 +50,9 @@ class TaskOutcome:
     """How a task ended.
 
     Attributes:
-        status: "done", "skipped", "failed", or "full" where the disk is full.
+        status: "done", "skipped", "failed", or "full" when the disk is full.
         stage: The stage in which it ended, "perform" or "score".
-        speed: What `Stopwatch.plain` says of the answers. None where there is no record, or it was made before.
-            Outcomes that differ in it alone are equal.
-        notes: Number of things that the model told about its answers; they stand in the record.
+        speed: From `Stopwatch.plain`. None without a record, or with one of an earlier attempt.
     """
 
     status: str
@@ -67,10 +65,7 @@ class TaskOutcome:
 
 
 def outcome_of_job(result: JobResult, folder: Path) -> TaskOutcome:
-    """Outcome of an `execute_task` job, also where the job was killed, died or raised.
-
-    A record that was complete by then is kept: only the scoring counts as failed.
-    """
+    """Outcome of an `execute_task` job, even a killed one. If its record is complete, only the scoring has failed."""
     if result.error is None:
         return TaskOutcome(**result.value)
     if (folder / "record.json").exists():
@@ -80,13 +75,7 @@ def outcome_of_job(result: JobResult, folder: Path) -> TaskOutcome:
 
 @dataclass
 class LocalTaskContext:
-    """The engine's implementation of `suite.contract.TaskContext`.
-
-    Attributes:
-        report: Called with the number of frames done and the total.
-        deadline_s: Longest time in seconds between two calls of `progress`; the later call then raises. For models
-            that cannot be stopped from outside. None for no limit.
-    """
+    """The engine's `TaskContext`. `progress` raises after `deadline_s`, for models that nothing outside can stop."""
 
     directory: Path
     seed: int
@@ -131,9 +120,7 @@ def execute_task(
 ) -> dict[str, Any]:
     """Job of the pool: make everything from names, then call `perform_and_score`.
 
-    `home` registers the suite (`open_suite.locate_suite`). Without `model` the existing record is scored, without
-    `score` it is not. A served model gets `deadline_s` too, so that its server gives up as well. `steady` is that of
-    the model when the run began; empty for any. The pool repeats a task that ends with LostError.
+    `home` is from `locate_suite`. Without `model` it scores the existing record; without `score` it does not score.
     """
     means = Means() if score is None else Means(threads, score_device(device))
     task_context = LocalTaskContext(
@@ -155,7 +142,7 @@ def execute_task(
     if (served := find_served(answerer)) is not None:
         served.on_wait = partial(progress, 0, 0)  # in line at a busy server, it is not hung
         if deadline_s is not None:
-            served.deadline_s = deadline_s
+            served.deadline_s = deadline_s  # its server gives up as well
     stated = loads(settings).get(DIGEST)
     if score is not None and stated is not None and digest_of_metrics(asked.own_metrics, stated) != stated:
         edited = UsageError("a metric of yours was edited since the run began; run again")
@@ -175,10 +162,7 @@ def perform_and_score(
     key: str,
     score: str | None,
 ) -> TaskOutcome:
-    """Run a model, or take the record that is there if `model` is None, and score it if `score` is its key.
-
-    Every error becomes part of the outcome, except LostError (the model) and AbandonedError (a person).
-    """
+    """Run a model or take its record, and score it. Errors become the outcome, except LostError and AbandonedError."""
     stage = "perform"
     try:
         if model is None:
@@ -245,12 +229,7 @@ PROCESSOR = "cpu"
 
 @dataclass(frozen=True)
 class RunStep:
-    """One step in the progress of a run.
-
-    Attributes:
-        lost: Errors of earlier attempts whose worker or model was lost.
-        preparing: Whether `task` says what is made for all tasks before the first one.
-    """
+    """One step of a run; `preparing` means that `task` says what is made for all tasks before the first one."""
 
     model: str
     finished: int
@@ -301,10 +280,7 @@ class ModelRun:
         retry_failed: bool = True,
         device: str | None = None,
     ) -> None:
-        """Clean up after an interrupted run, plan the tasks, and write run.json.
-
-        Without `asking` no model runs: tasks without a record are left out. RunError if no record is left then.
-        """
+        """Clean up, plan, and write run.json. Without `asking` only records count; RunError if there is none."""
         self._scoring = scoring
         self._device = device
         self.folder.clean()
@@ -400,10 +376,7 @@ class ModelRun:
     def perform_live(
         self, planned: PlannedTask, tell: RunWatcher, *, deadline_s: float | None = None, threads: int = 1
     ) -> RunStep:
-        """Do what is left of one task in this process, with the live model of `entry`, and keep what came of it.
-
-        What `tell` raises ends the task as failed. `deadline_s` is the longest time between two chunks.
-        """
+        """Do what is left of a task in this process, with the live model. What `tell` raises ends it as failed."""
         folder = self.task_folder(planned)
 
         def report(done: int, total: int) -> None:

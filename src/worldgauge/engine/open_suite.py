@@ -59,10 +59,7 @@ def import_suite(home: str, name: str, settings: Mapping[str, Any]) -> Suite:
 
 
 def list_tasks(suite: Suite, data: Path, limit: int | str | None = None, only: Collection[str] = ()) -> list[Task]:
-    """List the tasks of a data set, those with the ids `only` if it has any.
-
-    All, or as many as `limit` says (5, "10%"), spread over clusters and kinds.
-    """
+    """Tasks of a data set, those with the ids `only` if given; `limit` (5, "10%") spreads over clusters and kinds."""
     share = None if limit is None else _share(limit)
     try:
         tasks = list(suite.tasks(data))

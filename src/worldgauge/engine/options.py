@@ -35,9 +35,7 @@ class OptionFacts:
 
     Attributes:
         low: Smallest allowed value, of each item in a list and of each side of a size.
-        choices: Allowed words, or a function that looks them up when they are needed.
-        rule: What is allowed, in words, where the bounds do not say it.
-        flag: Name on the command line, where it differs from the name of the field.
+        rule: What is allowed, in words, if the bounds do not say it.
     """
 
     help: str = ""
@@ -128,10 +126,7 @@ def check(options: Any, owner: str, *, noun: str = "setting") -> None:
 
 
 def merged(base: type[O], *parts: type) -> type[O]:
-    """One options dataclass made of several, such as what a suite's tasks each declare: a subclass of `base`.
-
-    Several may have one and the same field. UsageError if two declare an option of one name differently.
-    """
+    """One options dataclass made of several, a subclass of `base`; UsageError if two declare a name differently."""
     owners: dict[str, tuple[type, Any]] = {one.name: (base, _declared(base, one)) for one in fields(base)}  # type: ignore[arg-type]
     made = []
     for part in parts:

@@ -45,11 +45,7 @@ from worldgauge.version import __version__
 
 @dataclass(frozen=True)
 class ProbeValue:
-    """One number of a probe: the mean over the tasks that have a value.
-
-    Attributes:
-        low: Lower end of its 95% interval. None for fewer than two values.
-    """
+    """Mean of a probe over the tasks with a value, and its 95% interval: None for fewer than two values."""
 
     mean: float | None
     low: float | None
@@ -152,12 +148,7 @@ def _as_list(missing: Mapping[str, str]) -> str:
 
 
 class TrainingState:
-    """State of the training at one moment.
-
-    Args:
-        model: The model. Modules of torch are found where it is one, or holds them as attributes, also in a list, a
-            tuple or a mapping.
-    """
+    """State of the training at one moment; torch modules may be the model, its attributes, or in containers there."""
 
     def __init__(self, model: Any) -> None:
         self._torch = cast("Any", sys.modules.get("torch"))
@@ -177,10 +168,7 @@ class TrainingState:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """In another thread: the GPU and the stream of the training, and no gradients.
-
-        torch keeps these by thread, so the thread of the training does not notice.
-        """
+        """In another thread: the training's GPU and stream, and no gradients. torch has them per thread."""
         with ExitStack() as stack:
             if self._torch is not None:
                 stack.enter_context(self._torch.no_grad())
@@ -434,11 +422,7 @@ def small_data_set(suite: Suite, tasks: int) -> Path:
 
 
 def strip_of(suite: Suite, record: Record) -> Image | None:
-    """The strip of one record: six moments from the first frame to the last.
-
-    Returns:
-        (H, W, 3) uint8 with two rows, or one where the suite has nothing to compare with. None without frames.
-    """
+    """Six moments of a record, (H, W, 3) uint8: two rows, or one without a comparison; None without frames."""
     looks: tuple[Callable[[Record], tuple[Clip, ...]], ...] = (suite.compared_clips, _rollout_of)
     for clips_of in looks:
         with suppress(Exception):  # a picture costs no number: suites need not compare frames, nor keep a video

@@ -39,11 +39,7 @@ def task_key(suite: Suite, task: Task, model: Mapping[str, Any], seed: int) -> s
 
 
 class RunKeys:
-    """Identities of the records and scores of a run. What all tasks share is looked up once.
-
-    Args:
-        model: Identity of the model, from `model_identity`.
-    """
+    """Cache keys of the records and scores of a run; `model` is from `model_identity`."""
 
     def __init__(self, suite: Suite, model: Mapping[str, Any], seed: int) -> None:
         reading = scoring_settings(suite) | choosing_settings(suite)
@@ -102,10 +98,7 @@ def task_seed(seed: int, task: str) -> int:
 
 
 def scoring_settings(suite: Suite) -> frozenset[str]:
-    """Names of the settings that only `score` reads, as declared in `Suite.scoring_settings`.
-
-    When one of them changes, old records get new scores. When any other setting changes, new records are made.
-    """
+    """Settings that only `score` reads: a change gives old records new scores. Any other needs new records."""
     return suite.scoring_settings | {SETTING, DIGEST}
 
 
@@ -148,12 +141,7 @@ Action = Literal["ask", "score", "skip", "nothing"]
 
 @dataclass(frozen=True)
 class PlannedTask:
-    """One task of a run, and what is left to do for it.
-
-    Attributes:
-        todo: "ask" the model (and score), only "score", note a "skip", or "nothing".
-        line: Its last journal line, where that is still valid.
-    """
+    """One task of a run, and what is left to do for it; `line` is its last journal line, if that is still valid."""
 
     task: Task
     key: str
@@ -168,10 +156,7 @@ def is_answer(line: Mapping[str, Any] | None) -> bool:
 
 
 def continued_folder(directory: Path, keys: Collection[str]) -> Path | None:
-    """The folder that holds most answers of a run: its own one if it holds any, else that of an earlier run beside it.
-
-    None if no folder does.
-    """
+    """Folder with most answers of a run: its own if that holds any, else the best earlier run beside it, or None."""
     if _count_answers(directory, keys)[1]:
         return directory
     found = {}
@@ -190,9 +175,9 @@ def earlier_runs(directory: Path) -> list[Path]:
 
 
 def settle_folder(directory: Path, keys: Collection[str], facts: Mapping[str, Any], *, fresh: str = "") -> list[str]:
-    """Keep the answers that a run would replace as NAME.1, and bring back an earlier run that holds its answers.
+    """Move answers that a run would replace to NAME.1, and bring back an earlier run that holds its answers.
 
-    `fresh` says why no answer is reused; empty to reuse them. Returns what was done, in lines.
+    `fresh` says why no answer is reused; empty to reuse them.
     """
     held = _count_answers(directory, keys)[0]
     chosen = None if fresh else continued_folder(directory, keys)

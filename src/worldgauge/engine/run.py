@@ -63,11 +63,7 @@ AnyModel = ModelAddress | WorldModel | Agent
 
 @dataclass(frozen=True)
 class WorkerGroup:
-    """A pool, and the models that run in its workers.
-
-    Attributes:
-        members: Positions of the models in the order in which they were given.
-    """
+    """A pool, and the positions of the models, as given, that run in its workers."""
 
     pool: Pool
     members: tuple[int, ...]
@@ -117,10 +113,7 @@ def entries_here(models: Sequence[AnyModel], stack: ExitStack, kind: AnswererKin
 
 
 def declared_needs_job(*, text: str, kind: AnswererKind, progress: Progress) -> dict[str, Any]:
-    """Job of the pool: the needs that a model declares, plain JSON values.
-
-    A command has to be started for that. Of all others only the module is imported, and the model is not made.
-    """
+    """Job of the pool: the needs that a model declares. Only a command is started for that; others are imported."""
     address = ModelAddress.parse(text, kind)
     made = resolve_cached(text).model if address.is_served else find_factory(address.target, kind)[0]
     return asdict(Needs.of(made))
@@ -134,7 +127,7 @@ def _called(model: AnyModel, kind: AnswererKind = "model") -> str:
 def _declared_by(models: Sequence[AnyModel], pool: Pool, gpus: float | None, kind: AnswererKind) -> list[Needs]:
     """Needs of each model. Live models, which are loaded already, and those behind http: get the default.
 
-    With `gpus` given a command is not asked, since it may fail to start where it sees no GPU.
+    With `gpus` a command is not started here, since it may fail if it sees no GPU.
     """
     asked = dict.fromkeys(
         one.text
@@ -211,7 +204,7 @@ class RunPlan:
 
     Attributes:
         power: What the tests of all planned models together can find.
-        cached: Number of tasks to run whose scores would be copied: they ship with worldgauge, or are in the cache.
+        cached: Number of tasks whose scores would be copied: they ship with worldgauge, or are in the cache.
     """
 
     label: str

@@ -31,11 +31,7 @@ PACKAGES = ("worldgauge", "numpy", "numba", "av", "opencv-python-headless")
 def describe_run(
     suite: Suite, tasks: Sequence[Task], entry: ModelEntry, *, seed: int, data: Path, limit: int | str | None
 ) -> dict[str, Any]:
-    """Facts of a run for run.json.
-
-    "set" says which named set the tasks are of, and how many of it they are; it is absent where they are of none.
-    `score` adds "scored_with", the versions with which the scores were made, where it scores again.
-    """
+    """Metadata of a run for run.json; "set" only for tasks of a named set. `score` adds "scored_with" later."""
     seen = count_seen(suite, tasks, entry.trained_scenes)
     named = membership(suite.name, tasks, data=data)
     return {
@@ -59,10 +55,7 @@ def describe_run(
 
 
 def count_seen(suite: Suite, tasks: Sequence[Task], trained_scenes: Sequence[str]) -> dict[str, int] | None:
-    """Count the scenes of a run that its model was trained on; None if the model does not declare its scenes.
-
-    Returns "seen" of "scenes", and "unknown", the number of tasks whose scene is not known.
-    """
+    """How many "scenes" of a run the model has "seen" in training; "unknown" counts tasks. None if undeclared."""
     if not trained_scenes:
         return None
     found = [_scene_of(suite, task) for task in tasks if task.skip is None]
@@ -79,12 +72,10 @@ def _scene_of(suite: Suite, task: Task) -> str | None:
 
 
 def describe_model(suite: Suite, entry: ModelEntry) -> dict[str, Any]:
-    """Facts of the model for run.json.
+    """Metadata of the model for run.json.
 
-    "kind" is "baseline" for the suite's baselines, for models that see hidden data, and where a person acts.
-    "unsandboxed" marks a model that is not built in and could read this machine, such as the data and the salt.
-    "live" marks a Python object that no command line can name. "motion" says what is known of the unit of motion of a
-    model that is driven by actions or poses: "calibrated", "declared" or "unknown".
+    "kind" is "baseline" also for models that see hidden data and for a person. "unsandboxed" models are not built in
+    and could read this machine, such as the data and the salt. "motion" says what is known of the unit of motion.
     """
     identity = entry.identity
     control = identity.get("control", "words")

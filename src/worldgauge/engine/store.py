@@ -316,13 +316,7 @@ def score_from_json(entry: Mapping[str, Any], stored: StoredSeries | None = None
 
 
 class StoredSeries(Sequence[tuple[int, float | None]]):
-    """The series of a score as it stands in a file: read when it is looked at, and not kept.
-
-    Most of a file of scores are numbers of single frames, and most of them no table and no curve needs.
-
-    Args:
-        text: JSON text of pairs of frame and value, checked by `_PAIRS`.
-    """
+    """The series of a score as JSON text that matches `_PAIRS`; parsed at each access, since few tables need it."""
 
     __slots__ = ("_text",)
 
@@ -419,10 +413,7 @@ def atomic_write(path: Path, data: bytes | str | Iterable[bytes]) -> None:
 
 
 def file_slug(name: str) -> str:
-    """Turn a name into a file name of [A-Za-z0-9._-].
-
-    "/" becomes "__". Long names are cut and end with a digest.
-    """
+    """Turn a name into a file name of [A-Za-z0-9._-]. "/" becomes "__"; long names are cut and end with a digest."""
     words = name.split("/")
     if any(not re.fullmatch(r"[A-Za-z0-9._-]+", word) or set(word) == {"."} or word[0] == "." for word in words):
         raise UsageError(f"'{name}' is no usable name: words of letters, digits and ._- joined by / are")
@@ -445,10 +436,7 @@ def check_file_slugs(names: Iterable[str]) -> None:
 
 
 def explain_full_disk(error: BaseException) -> str | None:
-    """Message for an error that a full disk, a quota or a limit on file sizes has caused.
-
-    A full disk of a model is a failure of the model, so the cause of a ModelError does not count.
-    """
+    """Message for an error of a full disk, quota or file size limit, but not of a model, whose failure it is."""
     link: BaseException | None = error
     while link is not None and not isinstance(link, ModelError):
         if isinstance(link, OSError) and link.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -484,10 +472,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Remove unfinished files.
-
-    Our own begin with ".part-"; those of `video.Writer` begin with a dot and end with ".part".
-    """
+    """Remove unfinished files: our own (".part-*"), and those of `video.Writer` (".*.part")."""
     for left in folder.glob(".*"):
         if left.name.startswith(_TEMPORARY) or left.suffix == ".part":
             # A worker of a killed run may still write for a moment, and a disk may have turned read-only: the next run
@@ -509,10 +494,7 @@ _STATUSES = ("done", "skipped", "failed")
 
 
 class Journal:
-    """Append-only lines in a file, each on disk before `append` returns, with one writer at a time.
-
-    A last line that is incomplete after a kill is dropped on opening, so its task counts as not done.
-    """
+    """Append-only lines, each on disk before `append` returns. One writer at a time; half a last line is dropped."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

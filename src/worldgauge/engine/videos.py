@@ -27,15 +27,11 @@ from worldgauge.models.videos import Longer, videos_in
 
 @dataclass(frozen=True)
 class VideoFolder:
-    """What a folder of videos holds.
-
-    A place is the first two folders of a task's id, such as "1st_data/mirror_test". It is shorter where ids have fewer.
+    """What a folder of videos holds; a place is the first one or two folders of a task's id ("1st_data/mirror_test").
 
     Attributes:
-        models: Text that makes a model of a sub-folder, by the name of the sub-folder.
-        empty: Sub-folders without a video. They are not models.
-        elsewhere: Number of videos by model and place, for places without any task of this run. These videos do not
-            count as unmatched.
+        models: Text that makes a model of a sub-folder, by its name.
+        elsewhere: Number of videos by model and place, for places without any task of this run. They are not unmatched.
         expected: For an unmatched video, how the ids of tasks continue from the last folder that they share with it.
     """
 
@@ -55,10 +51,7 @@ def score_videos(
     sealed: Seal | None = None,
     progress: RunWatcher | None = None,
 ) -> tuple[RunResult, VideoFolder]:
-    """Score the videos in every sub-folder of `videos` on the tasks of a data set. A task without a video fails.
-
-    Videos of a sealed set have the names of its questions, which `sealed` turns into tasks.
-    """
+    """Score the videos of each sub-folder; a task without one fails. `sealed` turns names of questions into tasks."""
     suite = open_suite(request.suite, request.settings)
     if isinstance(suite, ActedSuite):
         raise UsageError(f"suite '{suite.name}' asks as it goes: no finished video can answer it")
@@ -83,10 +76,7 @@ def read_video_folder(
     longer: Longer = "error",
     names: Blinding | None = None,
 ) -> VideoFolder:
-    """The models in a folder of videos, for the tasks with these ids.
-
-    The layout is that of `suite.submissions`, and of a sealed set a folder per model.
-    """
+    """The models in a folder of videos, for the tasks with these ids; a sealed set has a folder per model."""
     salt = None if names is None else names.salt
     tasks = tasks if names is None else [names.name(task) for task in tasks]
     layout = suite.submissions(folder) if salt is None else AnsweredSuite.submissions(suite, folder)

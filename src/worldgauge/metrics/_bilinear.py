@@ -17,14 +17,8 @@ _fast = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", 
 
 @_fast
 def resample(frame: NDArray[np.uint8], rows: int, columns: int, top: int, left: int, out: Floats) -> None:
-    """Resample part of a frame onto a larger or smaller grid and write it to `out`, divided by 255.
-
-    Bilinear about pixel centres, edges repeated, no antialiasing.
-
-    Args:
-        frame: (h, w, 3) uint8, C-contiguous.
-        out: (H, W, 3) float32, C-contiguous, not larger than the grid. Filled with values in [0, 1].
-    """
+    """Resample part of a frame (h, w, 3) onto a rows x columns grid and write it to `out` (H, W, 3), divided by 255.
+    Bilinear about pixel centres, edges repeated, no antialiasing. Both arrays are C-contiguous."""
     height, n = frame.shape[0], frame.shape[1] * _CHANNELS
     lines, filled = frame.reshape(height, n), out.reshape(out.shape[0], out.shape[1] * _CHANNELS)
     first, second, shares = places(frame.shape[1], columns, left, out.shape[1])

@@ -45,12 +45,9 @@ _fast = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", 
 def gaussian_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
     """Mean SSIM of (H, W, 3) uint8 over channels and all pixels whose 11x11 Gaussian window fits in the frame.
 
-    With d = a - b, s = a + b and E the window's weighted mean, E[.] of d, s, d^2, s^2 is all that SSIM needs:
-
-        D = E[d^2] - E[d]^2,  S = E[s^2] - E[s]^2,  L = (E[d]^2 + E[s]^2) / 2
-        SSIM = (1 - E[d]^2 / (L + C1)) * (1 - D / ((D + S) / 2 + C2))
-
-    Unlike the usual form, this one loses no precision where the frames are alike, so float32 is enough.
+    With d = a - b, s = a + b, E the window's weighted mean: D = E[d^2] - E[d]^2, S = E[s^2] - E[s]^2,
+    L = (E[d]^2 + E[s]^2) / 2, SSIM = (1 - E[d]^2 / (L + C1)) * (1 - D / ((D + S) / 2 + C2)).
+    Unlike the usual form, this one loses no precision if the frames are alike, so float32 is enough.
     """
     height, n = a.shape[0], a.shape[1] * _CHANNELS
     rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)
@@ -85,10 +82,8 @@ def gaussian_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
 @_fast
 def squared_error_and_ssim(a: Floats, b: Floats) -> tuple[float, float]:
     """Mean squared difference and mean SSIM of two frames (H, W, 3) in [0, 1], H and W >= 6; (0, 1) for equal ones.
-
-    Borders are mirrored, and the edge pixel itself is not repeated. The formula is that of `gaussian_ssim`, with
-    variances that rounding cannot bring below 0. The frames may be exchanged without changing a bit of the result.
-    """
+    Borders are mirrored without the edge pixel. The formula is that of `gaussian_ssim`, with variances of at least 0.
+    The order of the frames changes no bit of the result."""
     height, n = a.shape[0], a.shape[1] * _CHANNELS
     rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)
     ring = np.empty(2 * WINDOW * _ROW, np.float32)
@@ -126,9 +121,7 @@ def squared_error_and_ssim(a: Floats, b: Floats) -> tuple[float, float]:
 @_fast
 def uniform_ssim(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
     """Mean SSIM of (H, W, 3) uint8 over channels and all pixels whose uniform 7x7 window fits in the frame.
-
-    Uses the sample covariance (n - 1). All sums are exact: 49 times a window's sum of squares still fits in 32 bits.
-    """
+    Uses the sample covariance (n - 1). Sums are exact: 49 times a window's sum of squares fits in 32 bits."""
     height, n = a.shape[0], a.shape[1] * _CHANNELS
     rows_a, rows_b = a.reshape(height, n), b.reshape(height, n)
     sum_a, sum_b = np.zeros(n, np.int32), np.zeros(n, np.int32)

@@ -53,10 +53,7 @@ def colour_moments(frame: Image) -> ColourMoments:
 
 
 def colour_distance(one: ColourMoments, other: ColourMoments) -> float:
-    """Distance of two frames' colours: the root of the squared differences of means and spreads.
-
-    It is the 2-Wasserstein distance of two normal distributions with independent axes.
-    """
+    """2-Wasserstein distance of two frames' colours, as normal distributions with independent axes."""
     shift, widening = one.mean - other.mean, one.spread - other.spread
     return math.sqrt(float(shift @ shift + widening @ widening))
 

@@ -38,32 +38,17 @@ Rule = Literal["all", "released"]
 
 
 class PairError(NamedTuple):
-    """Errors of one pair of frames, or means over pairs.
-
-    Attributes:
-        psnr: Peak signal-to-noise ratio in dB, infinite for equal frames.
-    """
+    """Errors of one pair of frames, or means over pairs."""
 
     mse: float
-    psnr: float
+    psnr: float  # dB, infinite for equal frames
     ssim: float
 
 
 def prepared(frame: Image, size: tuple[int, int] = SIZE) -> Prepared:
-    """Convert a frame to float32 at a common size.
-
-    Bilinear about pixel centres, without antialiasing or rounding. A frame of another aspect ratio is scaled until it
-    covers `size`, and the centre is kept. Where an odd number of pixels is cut off, the centre falls between two
-    pixels, and half the number is rounded to the even one, as torchvision's center_crop does.
-    Source: MIND, released frame reader.
-
-    Args:
-        frame: (h, w, 3) uint8.
-        size: (width, height) in pixels; 1280x720 by default.
-
-    Returns:
-        (height, width, 3) float32 in [0, 1].
-    """
+    """Convert a frame (h, w, 3) uint8 to float32 in [0, 1] at a common size (width, height). Source: MIND, frame
+    reader. Bilinear about pixel centres, no antialiasing or rounding; covers `size`, centred. If an odd number of
+    pixels is cut off, half of it rounds to the even number, as in torchvision's center_crop."""
     if frame.ndim != 3 or frame.shape[2] != 3 or frame.dtype != np.uint8 or 0 in frame.shape:
         raise ShapeError(f"expected a frame (H, W, 3) uint8, got {frame.shape} {frame.dtype}")
     result = np.empty((size[1], size[0], 3), np.float32)
@@ -90,18 +75,9 @@ def prepared_pair(x: Image, y: Image) -> tuple[Prepared, Prepared]:
 
 
 def pair_error(x: Prepared, y: Prepared) -> PairError:
-    """Errors of a predicted frame against a reference frame, both prepared.
-
-    SSIM: per channel, Gaussian window 11x11 of sigma 1.5, mirrored borders, K1 0.01, K2 0.03, range 1, population
-    covariance, mean over channels and the whole map.
-    Source: Wang et al. 2004; MIND, released frame-pair metric with torchmetrics 1.5.2 to 1.9.0.
-
-    Args:
-        x: Predicted frame (H, W, 3) float32 in [0, 1], at least 6 x 6, as `prepared` returns it.
-
-    Returns:
-        The errors; (0, inf, 1) for equal frames. Exchanging x and y does not change them.
-    """
+    """Errors of a predicted frame against a reference frame, both `prepared`; (0, inf, 1) for equal ones. Symmetric.
+    SSIM: 11x11 Gaussian of sigma 1.5, mirrored borders, K1 0.01, K2 0.03, population covariance, mean over the whole
+    map. Source: Wang et al. 2004; MIND, released frame-pair metric with torchmetrics 1.5.2 to 1.9.0."""
     for each in (x, y):
         if each.ndim != 3 or each.shape[2] != 3 or each.dtype != np.float32 or min(each.shape[:2]) <= WINDOW // 2:
             raise ShapeError(f"expected a frame (H, W, 3) float32, H and W >= 6, got {each.shape} {each.dtype}")

@@ -109,18 +109,13 @@ class SurfaceClock:
 
 
 class AwayBin(NamedTuple):
-    """Memory of surfaces that were away for about as long.
-
-    Attributes:
-        mse: Mean squared difference of their colours; None without a pixel.
-        detail: Correlation of their detail, -1 to 1; None where the truth has none.
-    """
+    """Memory of surfaces that were away for about as long."""
 
     low_s: float
     high_s: float
     pixels: int
-    mse: float | None
-    detail: float | None
+    mse: float | None  # mean squared difference of colours; None without a pixel
+    detail: float | None  # correlation, -1 to 1; None if the truth has none
 
 
 @dataclass
@@ -134,11 +129,7 @@ class ReturnedPixels:
         self._sums = np.zeros((len(self.edges_s) - 1, 5))
 
     def add(self, want: Image, got: Image, away: Away) -> None:
-        """Add a frame.
-
-        Args:
-            want: True frame (H, W, 3) uint8.
-        """
+        """Add a frame: the true one and the model's (H, W, 3) uint8, and the seconds that each pixel was away."""
         if want.shape != got.shape or want.ndim != 3 or want.shape[-1] != 3 or {want.dtype, got.dtype} != {_U8}:
             raise ShapeError(f"frames need one shape (H, W, 3) uint8, got {want.shape} and {got.shape}")
         height, width = want.shape[:2]

@@ -71,10 +71,8 @@ def squared_errors(a: Any, b: Any) -> Any:
 
 
 def resized(frames: Any, width: int, height: int) -> Any:
-    """Frames (n, h, w, 3) uint8 at another size: `core.video.resize` of each, but for one level in 3 of 1,000 values.
-
-    Area average when no side grows, else bilinear about pixel centres.
-    """
+    """Frames (n, h, w, 3) uint8 at another size: `core.video.resize` of each, except for one level in 3 of 1,000
+    values. Area average when no side grows, else bilinear about pixel centres."""
     import torch
 
     rows, columns = frames.shape[1:3]
@@ -101,16 +99,8 @@ def resized(frames: Any, width: int, height: int) -> Any:
 
 
 def label_sums(category: Any, instance: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Area and coordinate sums of every pair of category and instance number that occurs in label images.
-
-    Args:
-        category: (n, H, W) integers, 0 for none.
-        instance: (n, H, W) integers, 0 or more.
-
-    Returns:
-        Keys (k, 3) int64: image, category and instance, sorted, without category 0; and (k, 3) int64: area, sum of
-        columns and sum of rows.
-    """
+    """Area and coordinate sums of each pair of category and instance number in label images (n, H, W), category 0
+    excluded. Returns sorted keys (k, 3): image, category, instance; and (k, 3): area, sum of columns, sum of rows."""
     import torch
 
     n, height, width = category.shape
@@ -129,9 +119,7 @@ def label_sums(category: Any, instance: Any) -> tuple[NDArray[np.int64], NDArray
 
 def _ssim_map(apart: Any, together: Any, least_spread: float | None) -> Any:
     """SSIM of every window, from a - b and a + b (n, 3, H, W), on the scale of 255; see `metrics._ssim`.
-
-    Both are taken about whole numbers near their means, so that squares and their rounding stay small.
-    """
+    Both are taken about whole numbers near their means, so that squares and their rounding stay small."""
     centre_d, centre_s = (each.mean((1, 2, 3), keepdim=True).round() for each in (apart, together))
     d, s = apart - centre_d, together - centre_s
     mean_d, mean_s = _weighted(d), _weighted(s)

@@ -26,13 +26,9 @@ class ModelAddress:
     """Where a model is and how it is set. It hashes and compares by its text.
 
     Attributes:
-        text: The whole text, with the current names of settings. A worker makes the same model from it.
-        target: A registered name, "package.module:Class", "./file.py:Class", or the address of a served model with its
-            settings, which its server reads.
-        settings: Settings of the model itself by name; empty for a served model.
-        calibration: File of its calibration (`Calibrated`). None without one.
-        context_frames: Number of last context frames that it gets (`ContextAblation`). None for all.
-        is_served: Whether it runs in a process or on a machine of its own: cmd:, pipe:, http://.
+        text: The whole text, with current names of settings. A worker makes the same model from it.
+        target: A registered name, "package.module:Class", "./file.py:Class", or the address of a served model.
+        settings: Settings of the model itself; empty for a served model, whose server reads them.
     """
 
     text: str
@@ -44,11 +40,8 @@ class ModelAddress:
 
     @classmethod
     def parse(cls, text: str, kind: Literal["model", "agent"] = "model") -> ModelAddress:
-        """Take the text of a model or an agent apart.
-
-        Values of settings are read as JSON if they are valid JSON, else as text. A registered model whose `short_form`
-        names a setting is also written "name:value": "trained:ckpt/tiny" is "trained?folder=ckpt/tiny".
-        """
+        """Parse the text of a model or an agent; settings are JSON if valid, else text. "trained:ckpt/tiny" is short
+        for "trained?folder=ckpt/tiny" (`short_form`)."""
         check_no_secret(text, kind)
         served = is_served(text)
         if kind == "agent" and served:

@@ -62,8 +62,8 @@ class ControlGain:
     """What one control does.
 
     Attributes:
-        gain: Motion shown for motion asked; negative where it moves the other way. None unless it follows.
-        a_frame: What it moves in one frame while it is held at the middle speed, metres or radians. None likewise.
+        gain: Shown per requested motion, negative if reversed. None unless it follows.
+        a_frame: Motion per frame at the middle speed, metres or radians. None unless it follows.
     """
 
     status: Status
@@ -76,9 +76,8 @@ class Calibration:
     """What is needed to undo a model's gains, signs and delay.
 
     Attributes:
-        source: Where the model came from, with the fingerprint of its code and files; empty in older calibrations.
-        axes: Names of the axes of its action space; empty where others than actions drove it.
-        delay: Frames from a control to its effect; None where that is not known.
+        axes: Names of the axes of its action space; empty if something other than actions drove it.
+        delay: Frames from a control to its effect. None if unknown.
     """
 
     model: str
@@ -98,10 +97,7 @@ class Calibration:
 
 
 def digest_of_spec(spec: ModelSpec) -> str:
-    """SHA-256 of everything that a model declares, in hexadecimal: another model, or other settings, have another.
-
-    What it leaves at its default is not counted, so that a spec may get further fields.
-    """
+    """SHA-256 of what a spec declares. Defaults do not count, so that a spec may get further fields."""
     plain = ModelSpec(spec.name)
     values = {each.name: getattr(spec, each.name) for each in fields(spec)}
     said = {name: value for name, value in values.items() if name == "name" or value != getattr(plain, name)}
@@ -109,11 +105,7 @@ def digest_of_spec(spec: ModelSpec) -> str:
 
 
 def motion_word(settings: Mapping[str, Any], inputs: frozenset[str]) -> Words:
-    """What is known about a model's unit of motion.
-
-    Args:
-        settings: Settings of its spec. "motion" in them declares the unit, such as {"motion": "metres"}.
-    """
+    """What is known about a model's unit of motion; {"motion": "metres"} in `settings` declares it."""
     if "calibration" in settings:
         return "calibrated"
     return "declared" if settings.get("motion") or inputs & PRIVILEGED else "unknown"
@@ -223,11 +215,8 @@ ROUNDING = 1.02
 
 
 def undone_poses(poses: FloatArray, start: FloatArray, calibration: Calibration) -> FloatArray:
-    """Poses (n, 4, 4) to send for a path that begins at `start`.
-
-    Each step is taken apart into moves in the frame of the walker and turns, which are divided by their gains. Where
-    the model has a speed of its own, only signs are undone. Roll and height are kept.
-    """
+    """Poses (n, 4, 4) to send: moves and turns of each step divided by their gains; roll and height stay. If the model
+    has a fixed speed, only signs are undone."""
     every = np.concatenate([start[None], poses])
     yaw, pitch = yaw_pitch_from_pose(every)
     roll = np.swapaxes(pose_from_yaw_pitch(np.zeros((len(every), 3)), yaw, pitch)[:, :3, :3], -1, -2) @ every[:, :3, :3]
@@ -246,12 +235,8 @@ def undone_poses(poses: FloatArray, start: FloatArray, calibration: Calibration)
 
 
 def undone_actions(actions: Actions, calibration: Calibration) -> Actions:
-    """Actions to send.
-
-    Angles and lengths are divided by the gain. A key that does the opposite is swapped with its opposite. The speed of
-    a key is divided in the motion that its space declares, where the model moves at the speed it is asked for; where it
-    has a speed of its own the key is held for a share of the frames.
-    """
+    """Actions to send: lengths and angles divided by the gain, and reversed keys swapped. At a fixed speed of the
+    model, a key is held for a share of the frames."""
     values = np.zeros_like(actions.values)
     axes = list(actions.space.axes)
     for column, axis in enumerate(actions.space.axes):
@@ -384,10 +369,7 @@ class Calibrated:
 
 
 def undone(request: RolloutRequest, calibration: Calibration) -> RolloutRequest:
-    """The request that makes a model do what `request` asks.
-
-    Every form of the future is changed alike, so that they still say the same; words are made of the actions again.
-    """
+    """The request that makes a model do what `request` says; all forms of the future change alike."""
     late = calibration.delay or 0
     actions, poses, text = request.actions, request.poses, None
     if actions is None and calibration.control == "text":

@@ -25,13 +25,8 @@ that it stays: runs from before continue."""
 
 
 class ContextAblation:
-    """A model that gets only the last frames of its context, `context_frames=N` of any model.
-
-    A model whose contexts have declared lengths gets the missing frames as always: its first one, repeated.
-
-    Attributes:
-        behind: The model itself, for code that waits for a served model or ends it.
-    """
+    """A model that gets only its last context frames (`context_frames=N`); `behind` is the model itself. If lengths are
+    declared, missing frames repeat the first."""
 
     def __init__(self, model: WorldModel, frames: int) -> None:
         held, name = model.spec.max_context, model.spec.name

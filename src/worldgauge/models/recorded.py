@@ -125,12 +125,8 @@ class Rollouts:
 
 
 def digest_of(request: RolloutRequest, spec: ModelSpec) -> str:
-    """Digest of everything that a model says it uses for its answer.
-
-    It covers the control that binds and those inputs that the model requires, the context (frames, poses, actions and
-    camera), the horizon and the seed. It does not cover the id of the task, nor what follows from the rest: depth,
-    world, truth, and the caption and forms of the future that are not required.
-    """
+    """Digest of what a model uses: its control, required inputs, context, horizon and seed. It leaves out the task id
+    and what follows from the rest, such as depth, world and truth."""
     request = visible(request, spec)
     context, used = request.context, {FORM_OF[spec.control], *spec.inputs}
     actions = request.actions if "actions" in used else None
@@ -163,12 +159,7 @@ def _arrays(context: Context, poses: FloatArray | None, future: NDArray[Any] | N
 @models.register("recorded")
 class Recorded:
     """Play the rollouts that `recording` has stored, without the model.
-
-    Its spec is that of the model, so it gets the same requests. Extra inputs of the model stay marked.
-
-    Args:
-        folder: Folder of the rollouts.
-    """
+    Its spec is the model's, so it gets the same requests."""
 
     def __init__(self, folder: str) -> None:
         self._rollouts = Rollouts(Path(folder).expanduser())
@@ -190,17 +181,7 @@ class Recorded:
 @models.register("recording")
 class Recording:
     """Run another model and store its rollouts; a stored rollout is not requested again.
-
-    It takes the place of the model and has its spec.
-
-    Args:
-        of: A registered model, such as "warp?view=panorama", or a served one, such as "cmd:..." (also the class of a
-            file).
-        folder: Folder of the rollouts, stored losslessly.
-
-    Attributes:
-        behind: The model itself, for code that waits for a served model or ends it.
-    """
+    It has the spec of the model `of`, which is `behind`. `folder` holds the rollouts, lossless."""
 
     def __init__(self, of: str, folder: str) -> None:
         self._model, source = _opened(of)

@@ -48,11 +48,7 @@ SHORTEST_PAUSE_S = 0.1
 
 
 class Deadline:
-    """Time left for one piece of work.
-
-    Args:
-        clock: Has `monotonic` and `sleep`, as the module `time` does.
-    """
+    """Time left for one piece of work; `clock` has `monotonic` and `sleep`, as the module `time`."""
 
     def __init__(self, seconds: float, clock: Any) -> None:
         self._seconds = seconds
@@ -71,12 +67,7 @@ class Deadline:
 
 
 class Service:
-    """One service.
-
-    Args:
-        secret: The part of the headers that must never be shown.
-        download_from: Another host, or host:port, from which files may be downloaded.
-    """
+    """One service; `secret` is never shown, and files may also come from `download_from` (host or host:port)."""
 
     def __init__(self, url: str, headers: Mapping[str, str], secret: str, download_from: str, insecure: bool) -> None:
         self._url = url.rstrip("/")

@@ -27,26 +27,14 @@ SUFFIXES = (".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v", ".gif")
 @models.register("videos")
 class Videos:
     """Finished videos of a folder, played back as if a model had just made them.
-
-    The video of a task is <root>/<id of the task>.mp4 or <root>/<id of the task>/video.mp4, or has one of the other
-    SUFFIXES. Or it is a folder of numbered images, <root>/<id of the task> or <root>/<id of the task>/video, which
-    needs `fps` as a number. Ids may hold slashes. Frame 0 follows the last context frame. Frames of another size are
-    resized, whatever their aspect ratio. A video of a variable frame rate is resampled by time.
-
-    A task without a video fails; it is not skipped, because a model that leaves out the hard tasks must not look
-    better. Every video is read once to compute the digest that represents all of them in a task's identity. Links that
-    lead out of `root` are refused, and links to folders are not followed.
-
-    `longer` and `fps` are rules of `rollout`. A suite that takes any video uses `video_of`.
+    The video of a task is <root>/<task id>.mp4, <root>/<task id>/video.mp4, or numbered images in such a folder. A task
+    without a video fails: a model that leaves out the hard tasks must not look better. Links that lead out of `root`
+    are refused.
 
     Args:
-        root: The folder.
-        name: Name in tables of the model that made the videos.
         control: What drove that model, recorded with every score.
         longer: "cut" drops the end of a video with too many frames; "error" refuses it.
-        fps: Rate of all videos in frames a second, where it is not that of the recordings: the model was asked for the
-            same seconds at its own rate. "same": rates that differ by half a frame over the rollout are an error.
-            "ignore" takes frames one by one, whatever the rate and the times of the frames.
+        fps: Rate of all videos, required for images. "same" refuses another rate; "ignore" takes frames one by one.
         salt: Salt of a sealed data set, whose videos have the names of its questions.
     """
 
@@ -145,10 +133,7 @@ class _Video:
 
 
 def videos_in(root: Path | str) -> dict[str, list[Path]]:
-    """Find the video files and folders of images below a folder; none is opened.
-
-    A folder of images holds neither videos nor folders.
-    """
+    """Find videos and folders of images below a folder, opening none; a folder of images holds nothing else."""
     root = Path(root).expanduser()
     if not root.is_dir():
         raise UsageError(f"videos: {root} is no folder; give root=FOLDER that holds <id of the task>{SUFFIXES[0]}")

@@ -58,9 +58,8 @@ _open: dict[tuple[int, Path, int], Packs] = {}  # by process, too: a fork writes
 def cached_rows(
     identity: Mapping[str, Any], arrays: Arrays, ask: Callable[[Arrays], Arrays]
 ) -> dict[str, NDArray[Any]]:
-    """Return `ask(arrays)` from the cache, for a network that answers row by row. Row i of each answer belongs to row i
-    of each array. Only rows that are not in the cache are computed, each once and all in one call. arrays: Numbers or
-    booleans by name, each (n, ...). Returns arrays by name, each (n, ...)."""
+    """Return `ask(arrays)` from the cache, for a network whose row i of each answer depends on row i of each array
+    only. Only rows that are not in the cache are computed, each once and all in one call."""
     n = _rows(arrays, "arrays")
     packs = _packs(identity)
     if packs is None or n == 0:
@@ -199,8 +198,8 @@ def is_kept(dtype: np.dtype[Any]) -> bool:
 
 
 class Packs:
-    """The packs `*.pack` in a folder, of which this process writes one at a time. `limit`: Bytes of all packs in the
-    parent of `folder`. Each writing process keeps to it within the size of one pack."""
+    """The packs `*.pack` in a folder; this process writes one at a time.
+    `limit` is the bytes of all packs in the parent of `folder`; each writer keeps to it within the size of one pack."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self._folder, self._limit = folder, limit

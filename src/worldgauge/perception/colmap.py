@@ -24,17 +24,16 @@ _EXPECTED = "expected lines 'id qw qx qy qz tx ty tz camera name'"
 
 
 class ImageList(NamedTuple):
-    """Names and poses of n images. `names`: Names, in natural order: frame_2 comes before frame_10. `poses`: (n, 4, 4)
-    camera-to-world poses."""
+    """Names of n images in natural order (frame_2 before frame_10), and their camera-to-world poses (n, 4, 4)."""
 
     names: tuple[str, ...]
     poses: FloatArray
 
 
 def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] = "ours") -> ImageList:
-    """Read a list of images. `reader`: "released" skips the line after each pose, so that every other pose of a file
-    without lines of 2-D points is lost; it cuts names at the first blank, and takes a
-    quaternion of zeros for no rotation; it sorts names as text. "ours" skips the lines that are no poses."""
+    """Read a list of images. "ours" skips the lines that are no poses; "released" skips the line after each pose.
+    "released" thus loses every other pose of a file without lines of 2-D points. It also cuts names at the first blank,
+    sorts them as text, and takes a quaternion of zeros for no rotation."""
     is_text = isinstance(source, str) and "\n" in source
     text = str(source) if is_text else read_text(Path(source), MAX_BYTES)
     where = "the list" if is_text else str(source)
@@ -53,8 +52,7 @@ def read_images_txt(source: Path | str, *, reader: Literal["ours", "released"] =
 
 
 def write_images_txt(path: Path, poses: FloatArray, names: Sequence[str] | None = None) -> Path:
-    """Write poses as a list of images, with an empty line of 2-D points after each. `poses`: (n, 4, 4) camera-to-world
-    poses."""
+    """Write camera-to-world poses (n, 4, 4) as a list of images, with an empty line of 2-D points after each."""
     names = names if names is not None else [f"images/frame_{i:06d}.jpg" for i in range(len(poses))]
     lines = ["# Image list with two lines of data per image:", f"# Number of images: {len(poses)}"]
     turned = invert(poses)

@@ -67,8 +67,8 @@ def classify(rgb: NDArray[np.uint8], rule: Rule = SHARP) -> NDArray[np.uint16]:
 
 
 def number_components(mask: NDArray[np.bool_], smallest: int) -> NDArray[np.uint16]:
-    """Number the connected parts of a mask from 1. Gaps narrower than BRIDGE_PX do not split an object: they come and
-    go with compression. mask: (H, W) bool. Returns (H, W) uint16 numbers, 0 outside the mask."""
+    """Number the connected parts of a mask (H, W) from 1; 0 is outside.
+    Gaps narrower than BRIDGE_PX do not split an object: they come and go with compression."""
     side = max(1, round(BRIDGE_PX * mask.shape[1] / 640))
     bridged = cv2.morphologyEx(mask.view(np.uint8), cv2.MORPH_CLOSE, np.ones((side, side), np.uint8))
     count, labels = cv2.connectedComponents(bridged, connectivity=8)
@@ -125,9 +125,8 @@ def _raise(
     weights: NDArray[np.float64],
     kernel: NDArray[np.float64],
 ) -> None:
-    """Raise `likelihood` to that of one material: its weighted colour cells, blurred by `kernel`. What the blur moves
-    past black or white is added back in proportion. `cells`: (n, 3) colour cells of the material. `weights`: (n,)
-    weights of the cells."""
+    """Raise `likelihood` to that of one material: its weighted colour cells (n, 3), blurred by `kernel`.
+    What the blur moves past black or white is added back in proportion."""
     side = 1 << BITS
     radius = len(kernel) // 2
     inside = 0.0
@@ -247,8 +246,8 @@ class Correction:
 
 
 def estimate_correction(frames: Sequence[Image]) -> Correction:
-    """Estimate the gains and the offset that a clip needs. The clip must show an embedded world of blocks. Any other is
-    only made as like it as gains and an offset can. `frames`: (H, W, 3) uint8, at least one. See FRAMES."""
+    """Estimate the gains and the offset that a clip of an embedded world of blocks needs, from about FRAMES frames.
+    Any other clip is only made as similar to such a world as gains and an offset can."""
     from scipy.optimize import minimize
 
     small = [cv2.resize(_blurred(frame), _SMALL, interpolation=cv2.INTER_AREA).reshape(-1, 3) for frame in frames]

@@ -51,9 +51,7 @@ def instances_from_labels(
     *,
     min_area: int = 1,
 ) -> dict[str, Instances]:
-    """Instances of two label images; every pair of category and instance number that occurs is one mask. `category`:
-    (H, W) uint16, 0 for none, i + 1 for names[i]. `instance`: (H, W) uint16, any number. An image of zeros makes one
-    mask for each category."""
+    """Instances of two label images (H, W); a pair of category (0 none, i + 1 for names[i]) and instance is a mask."""
     keys, sums = instance_table(category, instance, len(names))
     scene = {}
     for index, name in enumerate(names, start=1):
@@ -80,9 +78,8 @@ def instances_from_masks(
 def instance_table(
     category: NDArray[np.uint16], instance: NDArray[np.uint16], n_categories: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Area and coordinate sums of every pair of category and instance number in two label images. category: (H, W)
-    uint16, 0 for none. instance: (H, W) uint16. Returns keys (k, 2) int64, category and instance, sorted by both
-    without category 0; and (k, 3) int64: area, sum of columns and sum of rows."""
+    """Area and coordinate sums of each pair of category and instance number in label images (H, W), category 0
+    excluded. Returns keys (k, 2), sorted; and (k, 3): area, sum of columns and sum of rows."""
     if category.shape != instance.shape or category.ndim != 2:
         raise ShapeError(f"label images need equal (H, W) shapes, got {category.shape} and {instance.shape}")
     if category.size == 0:
@@ -153,8 +150,7 @@ Found = dict[str, list[tuple[NDArray[np.bool_], float]]]
 
 
 def packed(found: Mapping[str, Iterable[tuple[NDArray[np.bool_], float]]]) -> dict[str, NDArray[Any]]:
-    """What was found in a frame as arrays to store, of n masks: categories (c,) text, category (n,) index of them,
-    confidence (n,) float64, bits (n, ceil(H * W / 8)) uint8, eight pixels each, size (2,) H and W. See `unpacked`."""
+    """Pack the n masks of a frame into arrays; see `unpacked`. `category` (n,) is an index into `categories`."""
     pairs = [(index, *pair) for index, group in enumerate(found.values()) for pair in group]
     masks = [mask for _, mask, _ in pairs]
     if len({mask.shape for mask in masks}) > 1:

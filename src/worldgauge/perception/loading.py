@@ -83,10 +83,8 @@ _SCALE = np.array([0.458, 0.448, 0.450], np.float32)
 @estimators.register("lpips", needs="weights", version=1)
 class Lpips:
     """Learned perceptual distance (LPIPS 0.1, AlexNet): 0 for equal images, larger for more different ones.
-
-    `weights` are one or several files that together hold `features.{0,3,6,8,10}.{weight,bias}` of an AlexNet and the
-    linear heads `lin{0..4}.model.1.weight`: .npz, .safetensors, or .pth (which needs the extra 'torch'). Source: Zhang
-    et al. 2018, equation 1; used by LoopNav, section 4."""
+    `weights` files together hold `features.{0,3,6,8,10}.{weight,bias}` of an AlexNet and the linear heads
+    `lin{0..4}.model.1.weight`. Source: Zhang et al. 2018, equation 1; LoopNav, section 4."""
 
     def __init__(self, weights: str | Path | Iterable[str | Path] | None = None) -> None:
         if weights is None:
@@ -114,8 +112,7 @@ class Lpips:
         return self._between(*(image.astype(np.float32) / 127.5 - 1 for image in (a, b)))
 
     def distance(self, x: Float32, y: Float32) -> float:
-        """Distance of two float images, such as `metrics.frame_pairs.prepared` returns. `x`: (H, W, 3) float32 in [0,
-        1], H and W >= 63."""
+        """Distance of two images (H, W, 3) float32 in [0, 1], H and W >= 63, as from `metrics.frame_pairs.prepared`."""
         return self._between(*(np.asarray(2 * image - 1, np.float32) for image in (x, y)))
 
     def _between(self, x: Float32, y: Float32) -> float:
@@ -221,9 +218,8 @@ class _Asked:
 @estimators.register("dino", needs="weights", version=1)
 class Dino(_Asked):
     """DINO patch tokens; MIND uses DINOv3 ViT-B/16.
-
-    `at` is the address of a server of kind "dino", or the name of a network whose weights are on this machine. With
-    `parity` "released" the network gets the input of the released scorer: frames divided by 255 twice."""
+    `at` is the address of a server of kind "dino", or a network whose weights are on this machine. With `parity`
+    "released" the network gets the input of the released scorer: frames divided by 255 twice."""
 
     kind: What = "dino"
 
@@ -237,9 +233,9 @@ class Dino(_Asked):
         return {**super().settings, "parity": "released" if self._released else None}
 
     def tokens(self, frames: Float32) -> Float32:
-        """Patch tokens of frames. DINOv3 ViT-B/16 and servers return (n, 201, 768), 0.6 MB for each frame: pass a few
-        frames of a long clip at a time. frames: (n, H, W, 3) float32 in [0, 1]. Returns (n, tokens, channels) float32,
-        the class token and four registers first."""
+        """Tokens (n, tokens, channels) of frames (n, H, W, 3) float32 in [0, 1], the class token and four registers
+        first. DINOv3 ViT-B/16 and servers return (n, 201, 768), 0.6 MB per frame: pass a few frames of a long clip at a
+        time."""
         seen = self._ask(
             {"frames": frames}, lambda part: dino_input(part, released=self._released), "tokens", (TOKENS, CHANNELS)
         )
@@ -249,9 +245,7 @@ class Dino(_Asked):
 @estimators.register("aesthetic", needs="weights", version=1)
 class Aesthetic(_Asked):
     """Aesthetic score: CLIP ViT-L/14 and LAION's linear head.
-
-    `at` is as for `Dino`. `head` is a weight file (`weight` (1, 768), `bias` (1,)), needed when a server returns
-    features."""
+    `at` is as for `Dino`. `head` is a file (`weight` (1, 768), `bias` (1,)), needed when a server returns features."""
 
     kind: What = "aesthetic"
     layouts = ("features", "scores")
@@ -322,8 +316,7 @@ class VideoFeatures(_Asked):
 
 
 class LocalLpips:
-    """LPIPS from weight files, without torch: about 0.6 s for a pair of 1280x720 frames on one core. `files`: Weight
-    files as `Lpips` takes them, separated by commas."""
+    """LPIPS from weight files (separated by commas), without torch: 0.6 s per pair of 1280x720 frames on one core."""
 
     name = "lpips"
     needs = Needs()
@@ -376,9 +369,8 @@ def open_perception(text: str | None, what: What, *, parity: str | None = None) 
 
 
 def load_network(text: str | None, what: What, parity: str | None = None) -> Perception | Unavailable:
-    """As `open_perception`, but kept open until the process ends, because the network may be large. Weights that change
-    in between count as another network. Damaged files only disable their own metric: they give a reason, as missing
-    files do."""
+    """As `open_perception`, but open until the process ends, because the network may be large.
+    Weights that change in between count as another network. Missing or damaged files only disable their own metric."""
     if text is None:
         return _perceived(None, what, parity, "")
     return _perceived(text, what, parity, f"{weights_digest(text, what)} {served_code(named_by(text, what).asked)}")

@@ -31,13 +31,12 @@ _MIN_PART = 8
 
 @dataclass(frozen=True)
 class PoseTrack:
-    """Camera poses of the frames of a video. `poses`: (n, 4, 4) camera-to-world in the frame of the first camera, in
-    the source's own unit. `frames`: (n,) ascending frame indices of the poses."""
+    """Camera poses of the frames of a video."""
 
     status: TrackStatus
     reason: str
-    poses: FloatArray | None
-    frames: NDArray[np.int64]
+    poses: FloatArray | None  # (n, 4, 4) camera-to-world in the frame of the first camera, in the source's own unit
+    frames: NDArray[np.int64]  # (n,), ascending
     source: str
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
@@ -59,8 +58,7 @@ def recover_poses(
     hfov_deg: float | None = None,
     poses: FloatArray | None = None,
 ) -> PoseTrack:
-    """Find the camera pose of every frame of a video. `hfov_deg`: Horizontal field of view in degrees; None when
-    unknown. `poses`: (len(video), 4, 4) camera-to-world, when they are known."""
+    """Find the camera pose of every frame of a video, from camera-to-world `poses` if they are known."""
     decoder = _opened(source, served_code(source))
     if getattr(decoder, "anchored", False):
         raise UsageError(
@@ -103,8 +101,8 @@ def _track(path: DecodedPath, count: int, source: str) -> PoseTrack:
 
 
 def _unbroken(poses: FloatArray, frames: NDArray[np.int64]) -> slice:
-    """The longest part of a track without a jump, which is a step `LEAP` times as long as every other. At a jump the
-    decoder has lost track of what both sides share and continues in another unit, so that one scale does not fit
+    """The longest part of a track without a jump, which is a step `LEAP` times as long as every other.
+    At a jump the decoder has lost the shared points and continues in another unit, so that one scale does not fit
     both."""
     start, stop = 0, len(frames)
     while stop - start >= _MIN_PART:

@@ -54,9 +54,8 @@ _TURNS = 2
 
 
 class ScoreDevice:
-    """The pixel metrics in batches on a device. Safe for threads. A batch that finds no room is halved, and so are
-    those after it; a warning says so. `name`: As torch names it: "cuda" (the first GPU), "cuda:1", or "cpu", which is
-    for tests."""
+    """The pixel metrics in batches on a device of torch ("cpu" is for tests). Safe for threads.
+    A batch that finds no room is halved, and so are those after it; a warning says so."""
 
     def __init__(self, name: str) -> None:
         self._torch = torch_for(_WHAT)
@@ -77,14 +76,13 @@ class ScoreDevice:
         return self._where.is_cuda
 
     def pair_errors(self, pairs: Sequence[Pair]) -> list[PairError]:
-        """MSE, PSNR and SSIM of pairs at 1280x720: `metrics.frame_pairs.pair_error` of each. `pairs`: Predicted and
-        reference frames (h, w, 3) uint8; the first ones of one size, and so the others."""
+        """`metrics.frame_pairs.pair_error` of each (predicted, reference) at 1280x720; all of a kind have one size."""
         return self._in_parts(self._pairs, self._pair_errors, pairs, SIZE[0] * SIZE[1])
 
     def pixel_scores(self, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """Scores "ssim_table", "ssim_320x180", "psnr" and "mse" of `metrics.psnr_ssim` of each pair. `pairs`: a model's
-        and true frames (H, W, 3) uint8, H and W >= 11; the first ones of one size, and so the others. A true frame is
-        brought to the size of the model's, and from its own pixels to the common size."""
+        """Scores "ssim_table", "ssim_320x180", "psnr" and "mse" of `metrics.psnr_ssim` of each pair, a model's frame
+        and the true. All of each kind have one size. A true frame is resized to the model's, and from its own pixels to
+        the common size."""
         return self._in_parts(
             self._pairs, self._pixel_scores, pairs, max(x.size for x in pairs[0]) // 3 if pairs else 1
         )
@@ -165,11 +163,10 @@ class ScoreDevice:
 
 @dataclass(frozen=True)
 class Means:
-    """What the scores of one task are computed with. They do not depend on the number of threads. `device`: Where pixel
-    metrics go in batches; None for the processor's own kernels."""
+    """What the scores of one task are computed with. They do not depend on the number of threads."""
 
     threads: int = 1
-    device: ScoreDevice | None = None
+    device: ScoreDevice | None = None  # None for the kernels of the CPU
 
     def each(
         self,

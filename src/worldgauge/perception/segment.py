@@ -58,8 +58,7 @@ class Segmentation(Protocol):
 
 
 class Segmenter(Protocol):
-    """Finds the instances of CATEGORIES in a frame. The same frame gives the same result. `ExactSegmenter` and
-    `Balanced` are segmenters; one with its own weights, such as SAM 3, needs the same method."""
+    """Finds the instances of CATEGORIES in a frame. The same frame gives the same result."""
 
     name: str
 
@@ -93,8 +92,7 @@ class LabelImages:
 
 @dataclass(frozen=True)
 class Masks:
-    """The result of a prompted segmenter, such as `Sam3Segmenter` or a segmenter that you bring; masks may overlap.
-    `found`: Pairs (mask (H, W) bool, confidence) by category."""
+    """The result of a prompted segmenter, such as `Sam3Segmenter`; masks (H, W) with confidences, which may overlap."""
 
     found: Mapping[str, Sequence[tuple[NDArray[np.bool_], float]]]
 
@@ -114,9 +112,7 @@ class Masks:
 @estimators.register("exact", needs="view", version=1)
 class ExactSegmenter:
     """Exact masks of an embedded world: countable objects by their number, other categories as one mask each.
-
-    `categories` are the names of the category indices of the view (`World.categories`); names outside the paper's ten
-    count as none."""
+    `categories` are those of the view (`World.categories`); names outside the paper's ten count as none."""
 
     name = "exact"
 
@@ -138,9 +134,8 @@ class ExactSegmenter:
 @estimators.register("balanced", needs="rgb", version=1)
 class Balanced:
     """Segmentation of embedded-world frames by their colours, after what a model did to these is taken back.
-
-    Gains and an offset of the colours are estimated from the frames alone, see `colour_correction`: by default of each
-    frame, else `correction` is that of the clip. No weights. Touching objects of one category are one instance."""
+    Gains and an offset come from the frames alone: by default from each frame, else `correction` is that of the clip.
+    Touching objects of one category are one instance."""
 
     name = "balanced"
 
@@ -148,8 +143,7 @@ class Balanced:
         self._correction = correction
 
     def fitted(self, frames: Sequence[NDArray[np.uint8]]) -> Balanced:
-        """This segmenter for a clip. `frames`: Frames (H, W, 3) uint8 of the clip, about `colour_correction.FRAMES` of
-        them."""
+        """This segmenter for a clip, from about `colour_correction.FRAMES` of its frames."""
         return Balanced(estimate_correction(frames))
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> LabelImages:
@@ -162,10 +156,8 @@ class Balanced:
 @estimators.register("colour", needs="rgb", version=1)
 class Colour:
     """Segmentation of embedded-world frames by the exact colours of their textures; no weights.
-
-    Touching objects of one category are one instance. It knows absolute colours, so a hardly visible colour cast
-    changes its result: `balanced` is for frames of models.
-    """
+    Touching objects of one category are one instance. A hardly visible colour cast changes the result: `balanced` is
+    for frames of models."""
 
     name = "colour"
 
@@ -199,7 +191,6 @@ def _labels(rgb: NDArray[np.uint8], rule: colour_correction.Rule) -> LabelImages
 @estimators.register("sam3", needs="weights", version=1)
 class Sam3Segmenter:
     """The paper's text-prompted segmenter, from weights that you download: `worldgauge weights pull sam3`.
-
     Its masks of a frame are cached."""
 
     name = "sam3"

@@ -124,10 +124,8 @@ def compare(
     table: Table | None = None,
     coverage: Coverage | None = None,
 ) -> Comparison:
-    """Compare all rows that have a finite value of a metric. p-values of tested pairs are corrected together (Holm).
-
-    Only pairs with a model are tested, if there is a model, and only rows of the same view and the same data.
-    """
+    """Compare the rows with a finite value of a metric; Holm corrects the p-values of all tested pairs together. Only
+    pairs with a model are tested, if there is one, and only rows of the same view and data."""
     foreign = coverage.foreign if coverage else {}
     views = coverage.views if coverage else {}
     everything = {
@@ -247,8 +245,7 @@ class Appearance:
 
 
 def appearance(evidence: Evidence) -> Appearance | None:
-    """Sharpness divided by that of the truth on the same trajectory. Without a run of the truth the sharpness itself is
-    used."""
+    """Sharpness as a share of the ground truth's on the same trajectory; without such a run, sharpness itself."""
     if not evidence.has(SHARPNESS):
         return None
     values = {run.label: run.values(SHARPNESS) for run in evidence.runs}
@@ -286,13 +283,8 @@ def verdict(
     memory: Mapping[str, MemoryEvidence] | None = None,
     words: Vocabulary = _PLAIN,
 ) -> ReportVerdict:
-    """Decide whether models keep the suite's claim.
-
-    A model keeps it when it beats every floor baseline by a clear difference. `memory` holds what the data show of a
-    claim of memory, by label. Models under test are judged, or, where none was run, baselines that saw nothing hidden.
-    Flagged ones are not judged, but a flag does not remove a floor baseline. Without a claim the verdict only says who
-    leads.
-    """
+    """Decide which models keep the claim: they beat every floor baseline clearly, and `memory` lacks nothing. Without
+    models, baselines that saw nothing hidden are judged. A flag does not remove a floor baseline."""
     if not compared.standings:
         return NOTHING
     means = compared.by_label
@@ -497,10 +489,7 @@ def verdict_of_kinds(
     words: Vocabulary = _PLAIN,
     table: Table | None = None,
 ) -> ReportVerdict | None:
-    """Decide for each kind of task whether models under test keep its claim. None if there is none to judge.
-
-    A model keeps a claim when it beats every floor baseline in that kind. p-values are corrected over all kinds.
-    """
+    """Judge by kind of task if models beat every floor baseline, corrected over all kinds. None without models."""
     found = _by_kind(evidence, metric, claims, bounds, table)
     judged = [e.label for e in evidence.runs if e.kind == "model" and not e.privileged and e.label not in flags]
     judged = [label for label in judged if any(label in one.by_label for one in found.values())]

@@ -84,9 +84,8 @@ def mean_curve(
     series: Iterable[Sequence[tuple[int, float | None]]],
     clusters: Iterable[str] | None = None,
 ) -> tuple[tuple[float, float, float | None, float | None], ...]:
-    """Mean over trajectories by frame, with its 95% interval from FEWEST_BANDED clusters on. Each trajectory is first
-    averaged over stretches of frames, STRETCHES over the longest one, so that a line can be distinguished from others.
-    Missing and infinite values are left out. The curve ends where fewer than half of the trajectories continue."""
+    """(frame, mean, low, high) over trajectories, each averaged in STRETCHES first, so that lines can be distinguished.
+    The 95 % interval needs FEWEST_BANDED clusters. The curve ends when fewer than half of the trajectories continue."""
     known = [[(i, v) for i, v in one if v is not None and math.isfinite(v)] for one in series]
     names = map(str, range(len(known))) if clusters is None else clusters
     told = [(one, name) for one, name in zip(known, names, strict=True) if one]

@@ -71,13 +71,8 @@ class Film:
 def make_film(
     clips: Mapping[str, Clip], *, budget: int, lead: str = "", tile_px: int = TILE_PX, stands: bool = False
 ) -> Film:
-    """Combine clips into one film of limited size.
-
-    Clips are in step with the leading one by time. One that ends early, or cannot be read on, keeps its last frame,
-    darkened and with the time of its end. A first clip of a single frame that does not lead is shown all the time.
-    Clips of another shape are fitted, and what follows the end of the leading clip is left out. `clips`: Clips by name,
-    in their order. The first one gives the shape. `budget`: Approximate largest size in bytes.
-    """
+    """Combine clips into one film of about `budget` bytes, in step with the `lead` clip; the first gives the shape. A
+    clip that ends early or breaks holds its last frame, darkened. A first still that does not lead is always shown."""
     if not clips:
         raise UsageError("a video needs at least one clip")
     first = next(iter(clips.values()))
@@ -229,8 +224,7 @@ class StillsRow:
 def contact_sheet(
     clips: Mapping[str, Clip], stills: Mapping[str, Sequence[int]], *, budget: int, width: int = STEPS[0][0]
 ) -> tuple[list[StillsRow], list[tuple[str, str]]]:
-    """Stills of several clips. budget: Approximate largest size of a row in bytes. width: Width of a frame in pixels,
-    where the budget allows it. Returns one row per clip, and name and reason of each broken clip."""
+    """A row of stills per clip (about `budget` bytes, frames `width` px wide if they fit); (name, reason) if broken."""
     usual = max((len(each) for each in stills.values()), default=0) or MOST
     rows, broken = [], []
     for name, clip in clips.items():

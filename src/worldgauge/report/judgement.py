@@ -30,14 +30,7 @@ from worldgauge.report.wording import Vocabulary
 
 @dataclass(frozen=True)
 class Judgement:
-    """The tables of runs, and their comparison and verdict by the metric of the first table.
-
-    Attributes:
-        name: The metric in words. Empty if it was not measured.
-        higher: Whether more of it is better.
-        compared: None if it was not measured.
-        shown: Sharpness of all models, if the tables have it.
-    """
+    """Tables of runs, and their comparison and verdict by the first one's metric, `name`; `shown` is the sharpness."""
 
     tables: list[Table]
     name: str
@@ -48,11 +41,7 @@ class Judgement:
 
 
 def judge(evidence: Evidence, suite: Suite, flags: Mapping[str, str] = MappingProxyType({})) -> Judgement:
-    """Compare runs and decide what is shown of them.
-
-    Args:
-        flags: Further reasons why a row wins nothing, by label.
-    """
+    """Compare runs and decide what is shown of them; `flags` are further reasons why a row wins nothing, by label."""
     made = tables_of(suite, evidence.runs, flags)
     words = Vocabulary.of(suite)
     headline = made[0] if made else None

@@ -32,8 +32,7 @@ FREE, TAKEN, OUTSIDE = (247, 244, 236), (168, 161, 148), (128, 128, 128)
 
 @dataclass(frozen=True)
 class MapFrame:
-    """A square of the plane and its pixels on a map, with north (+y) up. `low`: South-west corner, (2,) metres. `side`:
-    Side in metres."""
+    """A square of the plane and its pixels on a map, north (+y) up; `low` is the south-west corner (2,). Metres."""
 
     low: FloatArray
     side: float
@@ -84,8 +83,7 @@ def axes(place: MapFrame) -> list[Markup]:
 
 
 def top_view(cells: VoxelWorld, low: tuple[int, int], side: int, ceiling: int | None = None) -> NDArray[np.uint8]:
-    """Colours of the highest cells of a square, north up. Slopes are shaded, and the outside is grey. Returns (side,
-    side, 3) uint8."""
+    """Colours (side, side, 3) of the highest cells of a square, north up; slopes are shaded, the outside is grey."""
     x, y = np.meshgrid(np.arange(low[0], low[0] + side), np.arange(low[1], low[1] + side), indexing="ij")
     inside = (x >= 0) & (y >= 0) & (x < cells.shape[0]) & (y < cells.shape[1])
     columns = cells.states[np.clip(x, 0, cells.shape[0] - 1), np.clip(y, 0, cells.shape[1] - 1)][:, :, :ceiling]
@@ -117,8 +115,7 @@ def state_colours() -> NDArray[np.float64]:
 
 
 def floor_view(floor: FloorPlan, low: FloatArray, side: float) -> tuple[NDArray[np.uint8], FloatArray, float]:
-    """Draw the cells of a floor plan that cover a square. low: South-west corner (2,), metres. side: Side of the
-    square, metres. Returns colours (n, n, 3) uint8, north up; their south-west corner (2,) and side in metres."""
+    """Colours (n, n, 3) of a floor plan around a square, north up; their south-west corner (2,) and side, metres."""
     count = int(np.ceil(side / floor.cell_m)) + 1
     step = -(-count // MAX_CELLS)
     first = floor.cells_of(low)
@@ -252,8 +249,8 @@ def draw_map(
     title: str = "",
     whole: bool = False,
 ) -> DrawnMap:
-    """Draw a map of a task. North (+y) is up, both axes have one scale, and marks are circles. `corridor`: (m, 3), x, y
-    and radius in metres. `truth`: (n, 2) metres, instead of the walk from `generated_from` on."""
+    """Draw a map of a task, north (+y) up. `corridor` (m, 3) is x, y and radius in metres; `truth` (n, 2), in metres,
+    replaces the path from `generated_from` on."""
     xy = picture.poses[:, :2, 3]
     split = picture.generated_from
     marks = {name: np.asarray(at, np.float64) for name, at in picture.marks.items()}
@@ -314,8 +311,7 @@ def _framed(ident: str, title: str, spoken: str, square: Markup, ground: MapGrou
 def _frame(
     xy: FloatArray, marks: list[FloatArray], plans: Sequence[MapPath], corridor: FloatArray | None, whole: bool
 ) -> tuple[MapFrame, list[str]]:
-    """A square around everything, and the names of plans that leave it. A plan that strays far would make all others
-    small: unless `whole`, it is followed for the walk's own size only."""
+    """A square around everything, and the names of plans that leave it."""
     points = [xy, *(mark[None] for mark in marks)]
     if not plans and corridor is None:
         low, high = _bounds(points)
@@ -324,6 +320,7 @@ def _frame(
     if corridor is not None:
         points += [corridor[:, :2] - corridor[:, 2:], corridor[:, :2] + corridor[:, 2:]]
     low, high = _bounds(points)
+    # A plan that strays far would make all others small.
     reach = np.inf if whole else max(0.35 * float((high - low).max()), 1.0)
     near = [np.clip(plan.xy, low - reach, high + reach) for plan in plans]
     low, high = _bounds([*points, *near])

@@ -24,12 +24,7 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class MemoryEvidence:
-    """What the data show of the memory of one model.
-
-    Attributes:
-        lacking: What a claim of memory needs and the data do not show. Empty where they show all of it.
-        line: The arms of the decoy test, with their difference. Empty where it was not run.
-    """
+    """What the data show of a model's memory: what a claim is `lacking`, and a `line` on the decoy test, if it ran."""
 
     lacking: tuple[str, ...]
     line: str = ""

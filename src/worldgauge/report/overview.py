@@ -37,16 +37,8 @@ class OverviewTable:
 
 
 def suite_card(runs: Sequence[Path], report: str, *, film: bool = False) -> dict[str, Any]:
-    """What the page shows of a suite, as plain JSON values.
-
-    Args:
-        runs: Run folders of one suite, or folders of run folders.
-        report: Address of the suite's report, relative to the page.
-        film: Whether the card holds a video of one task in place of still pictures.
-
-    Returns:
-        The card. "open" holds for each model under test the models from which it is not separated; None without a test.
-    """
+    """Plain JSON of a suite for a page: `report` is relative to the page; with `film` a video replaces the stills.
+    "open" lists, by model under test, the models from which it is not separated; None without a test."""
     evidence, suite = load_evidence(runs)
     found = judge(evidence, suite)
     if found.compared is None:
@@ -103,19 +95,7 @@ def _interval(row: Mapping[str, Any]) -> str:
 
 
 def write_reports(runs: Sequence[Path], page: Path, *, films: int = 24) -> Path:
-    """Compare runs of several suites: a report for each suite beside the page, and a page with a card for each.
-
-    Args:
-        runs: Run folders, or folders of run folders.
-        page: The page (.html).
-        films: Largest number of tasks shown as films in a report.
-
-    Returns:
-        Path of the page.
-
-    Raises:
-        RunError: When no run can be read, or a page cannot be written.
-    """
+    """Write a page with a card per suite, and beside it a report per suite with at most `films` tasks as films."""
     by_suite: dict[str, list[Path]] = {}
     for folder in find_runs(runs):
         by_suite.setdefault(current_suite(str(folder.facts()["suite"])), []).append(folder.directory)
@@ -145,19 +125,8 @@ def write_overview(
     next_lead: str = "",
     commands: Sequence[str] = (),
 ) -> Path:
-    """Write the page.
-
-    Args:
-        page: The page (.html).
-        cards: Cards of `suite_card`. A suite without a result has "suite", "question" and "error", or "left_out".
-        heading: Heading of the page. Default: the models under test.
-        lead: Sentence below it. Default: what a card holds.
-        chip: Mark of the rows of models under test.
-        commands: Commands to go on with, below `next_heading` and `next_lead`.
-
-    Returns:
-        Path of the page.
-    """
+    """Write a page of `suite_card` cards; `chip` marks the rows of models under test. A card without a result has
+    "suite", "question", and "error" or "left_out"."""
     made = environment(__package__)
     made.filters["interval"] = _interval
     labels = dict.fromkeys(label for card in cards for label in card.get("tested", ()))

@@ -69,9 +69,7 @@ def find_extremes(evidence: Evidence, metric: str, *, higher: bool = True) -> li
 
 
 def select_tasks(evidence: Evidence, cases: Sequence[Extremes], limit: int) -> list[str]:
-    """Choose tasks for films, in the order of the tasks. All of them where they fit. Otherwise the worst and best of
-    the models under test, then those of the baselines that saw nothing hidden, then a spread over the cells of the
-    table."""
+    """Choose tasks for films, in their order: worst and best of models, then of baselines, then a spread over cells."""
     tasks = list(evidence.groups)
     if len(tasks) <= limit:
         return tasks
@@ -192,15 +190,8 @@ _CLAUSES = (", since ", ", better than", " better than", "; ", ". ")
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """What a page begins with.
-
-    Attributes:
-        about: Models, suite, benchmark set, size and date.
-        verdict: The rest of a headline that was shortened, and the ranks of the models, or why there are none.
-        cards: 1 if the first task is shown as a video at the top, else 0.
-        leads: Tiles of that video that are shown at first.
-        glosses: What each baseline does.
-    """
+    """What a page begins with. `verdict` is the rest of a shortened headline and the ranks, or why there are none.
+    `cards` is 1 if the first task is a video at the top, else 0; `leads` are its tiles that are shown at first."""
 
     about: tuple[str, ...]
     headline: str
@@ -348,8 +339,7 @@ def _framed(evidence: Evidence, made: Sequence[Table]) -> str:
 def _panels(
     evidence: Evidence, headline: Table, metric: str, everything: str
 ) -> tuple[str, Callable[[Mapping[str, Any]], str]]:
-    """(what the headline's columns are, in words, panel that a task's curve belongs to): a panel a column where tasks
-    say which column they are in, one for all where the cells are too many to look at."""
+    """(the headline's columns in words, panel of a task's curve): one per column or cell; `everything` if too many."""
     tasks = {task for e in evidence.runs for task in e.by_metric.get(metric, {})}
     groups = [group for task, group in evidence.groups.items() if task in tasks]
     keys = None if headline.betters else columns_by(groups, headline.columns)
@@ -370,8 +360,7 @@ def _matrix(compared: Comparison) -> list[tuple[Standing, list[tuple[PairDiffere
 def _all_tables(
     evidence: Evidence, suite: Suite, styles: Mapping[str, SeriesStyle], made: Sequence[Table]
 ) -> dict[str, Any]:
-    """Every table of the suite, with the published one of its metric and title, else the first of a metric with the
-    first published one of it; metrics without any value by reason. Tables that count tasks are set apart."""
+    """Each table, beside the published one of its title, else the first of its metric; counts; absent metrics."""
     sees = {e.label: e.sees for e in evidence.runs}
     printed = list(suite.published())
     views, counted = [], []
@@ -434,8 +423,7 @@ def _in_unit(evidence: Evidence, metric: str) -> bool:
 
 
 def environment(package: str | None = None) -> Environment:
-    """Environment of templates with the filters that they use. Templates of the report can be included from any of
-    them."""
+    """Templates of `package` and of the report, which any of them can include, with the filters that they use."""
 
     def text_of(name: str) -> str | None:
         found = files(package or "") / name

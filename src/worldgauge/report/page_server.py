@@ -43,9 +43,8 @@ class PageResponse(NamedTuple):
 
 
 class PageServer(ABC):
-    """A running server of pages. It listens once it is made, and answers after `start` or in `serve`. `what`: What
-    messages call it. `how`: What messages say to do where the address cannot be used. `host`: Address to listen on.
-    `port`: Port; 0 for any that is free. Raises UsageError: For an address that cannot be used."""
+    """A server of pages: it listens once it is made, and answers after `start` or in `serve`. Port 0 takes any free
+    one. Messages call it `what`, and say `how` to go on if the address cannot be used."""
 
     what = "page"
     how = "give another address"

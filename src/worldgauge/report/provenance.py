@@ -69,8 +69,7 @@ def provenance(evidence: Evidence) -> tuple[list[tuple[str, str]], list[tuple[st
 
 
 def commands(evidence: Evidence, defaults: Mapping[str, Any], asks: str = "model") -> list[str]:
-    """Command lines that repeat these runs and this page. A model that was a Python object is named in a comment,
-    since no command line can make it. Data of a named set are made first."""
+    """Commands that repeat the runs and the page, named sets first; a Python object gets a comment, not a command."""
     made: dict[tuple[str, ...], list[str]] = {}
     objects = []
     for run in evidence.runs:

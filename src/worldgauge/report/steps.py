@@ -35,10 +35,7 @@ class StepPoint:
 
 
 def checkpoints(evidence: Evidence) -> dict[str, list[tuple[int, ComparedRun]]]:
-    """Runs of models by the training that they are of, lowest step first; trainings of one checkpoint are left out.
-
-    A step is that of `run --step`, else the whole number at the end of the model's label.
-    """
+    """Runs by training, lowest step first, if several; a step is `run --step`, else the label's final number."""
     found: dict[tuple[str, object, object], dict[int, ComparedRun]] = {}
     for run in evidence.runs:
         match = _NUMBERED.fullmatch(run.model)

@@ -26,8 +26,7 @@ def tag(name: str, *children: Markup | str, **attributes: object) -> Markup:
 def picture(
     ident: str, width: float, height: float, title: str, description: str, *children: Markup, class_: str = "chart"
 ) -> Markup:
-    """A complete chart with title and description for screen readers. `width`: Width in pixels. `height`: Height in
-    pixels."""
+    """A complete chart, sized in pixels, with title and description for screen readers."""
     return tag(
         "svg",
         tag("title", title, id=f"{ident}-t"),
@@ -136,8 +135,7 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
 def place_names(
     points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], width: float, height: float
 ) -> list[tuple[float, float, str]]:
-    """Places for texts near their points that cover as little as possible. Tries right, left, above and below, near and
-    farther away. Larger texts choose first."""
+    """Places (x, y, anchor) of texts near their points that cover as little as possible; larger texts choose first."""
     taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
     found: dict[int, tuple[float, float, str]] = {}
     for which in sorted(range(len(points)), key=lambda k: -sizes[k][0] * sizes[k][1]):

@@ -45,8 +45,7 @@ class Bars:
 
 
 def of_table(ident: str, table: Table, styles: Mapping[str, SeriesStyle]) -> Bars | None:
-    """A table as grouped bars, at most MOST rows: models under test, then baselines, then rows without a run. Returns
-    the bars. None where nothing can be drawn, or where columns of several metrics share no axis."""
+    """Grouped bars of at most MOST rows, models first; None if nothing can be drawn or columns share no axis."""
     if table.betters:
         return None
     rows = sorted(
@@ -259,8 +258,7 @@ def view_table(
     *,
     ours: bool = True,
 ) -> TableView:
-    """Prepare a table for the page, with its rows in their order. The best cell of a column is marked among models
-    that saw nothing hidden. Published rows, flagged rows, and rows without a run are not compared."""
+    """Prepare a table in its order; the best of a column is marked among models that saw nothing hidden."""
     rows = table.rows
     counts = [_most_common([row.cells[k].n for row in rows]) for k in range(len(table.columns))]
     clusters = [_most_common([row.cells[k].clusters or 0 for row in rows]) for k in range(len(table.columns))]

@@ -91,8 +91,7 @@ def make_task_cards(
     units: Collection[str],
     words: Vocabulary,
 ) -> list[TaskCard]:
-    """Cards of the chosen tasks. A card without data keeps its scores and films and says what is missing. `units`:
-    Those of them that are shown on an axis from 0 to 1."""
+    """Cards of the chosen tasks, which say what is missing; `units` are the metrics on an axis from 0 to 1."""
     if isinstance(suite, AnsweredSuite):
         return _answered(evidence, suite, tasks, chosen, styles, metrics, units)
     drawn = [
@@ -156,8 +155,7 @@ def room_for(suite: Suite, models: int, films: int) -> int:
 
 @dataclass(frozen=True)
 class _Footage:
-    """What there is to see of a task. clips: the truth first, where it is known; `problem` says why it is not. draw:
-    draws its map. lead: of the clips, the one that gives the film its length. replays: see `TaskCard`."""
+    """What there is to see of a task: ground truth first, or its `problem`; `lead` gives the film its length."""
 
     ident: str
     draw: Callable[[], DrawnMap | None] = lambda: None

@@ -36,8 +36,7 @@ class Preview:
 
 
 def preview_task(runs: Sequence[Path], order: Sequence[str] = (), metric: str = "") -> list[Preview]:
-    """Preview the first task of which at least two models have something to show. Of films of agents it is the first
-    of those in whose outcome the models differ most: elsewhere all look alike."""
+    """Preview the first task that two models can show; for agents by largest difference, as others look alike."""
     evidence, suite = load_evidence(runs)
     styles, words = assign_styles(evidence), Vocabulary.of(suite)
     tasks = read_tasks(evidence)

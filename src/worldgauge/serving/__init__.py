@@ -25,10 +25,9 @@ def is_served(text: str) -> bool:
 
 
 def open_model(text: str) -> RemoteModel:
-    """Connect to the model that a text names; `RemoteModel.close` ends the connection. "cmd:conda run -n wan python -m
-    worldgauge_serve wan.py:Wan" starts a child that connects to a Unix socket. "pipe:ssh box python -m worldgauge_serve
-    --pipes wan.py:Wan" talks over the child's stdin and stdout. "http://a:7000,http://b:7000" uses servers of the same
-    model, whichever is free. Commands are not run by a shell."""
+    """Connect to the model that a text names, until `RemoteModel.close`. "cmd:COMMAND" starts a child that connects to
+    a Unix socket, "pipe:COMMAND" one that talks over stdin and stdout, both without a shell.
+    "http://a:7000,http://b:7000" are servers of the same model."""
     who = f"model '{without_login(text)}'"
     return RemoteModel(_channel(text, who), who, code=lambda: served_code(text))
 
@@ -47,8 +46,7 @@ def served_code(text: str) -> str:
 
 
 def served_digest(text: str) -> str:
-    """Digest of what a served estimator is: of its files for a command, else of what its server states about itself.
-    Empty where neither is known, such as for a server that is down."""
+    """Digest of a served estimator: of a command's files, else of what its server states; empty if unknown."""
     if text.partition(":")[0] in ("cmd", "pipe"):
         return served_code(text)
     try:

@@ -31,9 +31,8 @@ class SilentError(Exception):
 
 @dataclass(frozen=True)
 class ChannelRequest:
-    """A rollout or estimate message. `check`: Called with each announced answer before any of it is read; raises
-    ModelError when it does not fit. `on_wait`: Called every few seconds while the request waits in a queue. Waiting
-    does not count as silence as long as the queue moves."""
+    """A rollout or estimate message. `check` gets each announced answer before it is read. `on_wait` is called every
+    few seconds in a queue; waiting in a queue that moves is not silence."""
 
     id: str
     header: Header
@@ -62,8 +61,7 @@ class Channel(Protocol):
 
 
 class _Timed:
-    """A socket with a deadline, however slowly single bytes arrive. `on_quiet`: Called whenever nothing has arrived for
-    `look_s` seconds; it may call `allow`."""
+    """A socket with a deadline, however slowly bytes arrive; `on_quiet` is called after `look_s` silent seconds."""
 
     until = math.inf
     look_s = math.inf

@@ -49,8 +49,7 @@ class DownError(GoneError):
 
 
 class HttpServer:
-    """One server. `admit`: Called with (url, hello) on every new connection, before a request is sent; raises
-    ModelError when another model answers at this address."""
+    """One server. `admit` gets (url, hello) of each new connection, and raises ModelError for another model."""
 
     def __init__(self, url: str, token: str, who: str, admit: Callable[[str, Header], None]) -> None:
         try:
@@ -103,8 +102,7 @@ class HttpServer:
         return bool(pong.get("busy"))
 
     def ask(self, question: ChannelRequest, wait_s: float) -> Generator[Message]:
-        """As `Channel.ask`. Until the first message, silence means that the model makes no progress with any request.
-        So `deadline_s` starts again while the queue moves, and when the request is taken."""
+        """As `Channel.ask`; until the first message, `deadline_s` starts again while the queue moves."""
         self.greet()
         connection = self._connection
         assert connection is not None
@@ -276,9 +274,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
 
 
 class Replicas:
-    """One or more HTTP servers of the same model; see `channel.Channel`. Each process starts its round with another
-    server. A server that is down is left out until it answers again. `patience_s`: Seconds that all servers may be down
-    after they have answered, to be restarted and to load."""
+    """HTTP servers of one model, see `channel.Channel`; all may be down for `patience_s` after they have answered. A
+    server that is down is left out until it answers again."""
 
     def __init__(self, urls: Sequence[str], who: str, patience_s: float = PATIENCE_S) -> None:
         if any("@" in url for url in urls):  # first, so that no message shows what may be a password

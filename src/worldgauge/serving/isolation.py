@@ -50,9 +50,8 @@ _LEAST_SECRET = 6
 
 
 def without_secrets(environment: Mapping[str, str], command: Sequence[str] = ()) -> dict[str, str]:
-    """The variables that a child may see. A variable is secret by its name, such as HF_TOKEN or OPENAI_API_KEY, or by
-    an address with a password in it. It is passed on when `PASS_VARIABLE` lists it, or when its name stands in the
-    command, as in `?key_env=REACTOR_API_KEY`."""
+    """The variables that a child may see: not secret ones, unless `PASS_VARIABLE` or the command names them. A variable
+    is secret by its name, such as HF_TOKEN, or by a password in an address."""
     named = set(re.findall(r"\w+", environment.get(PASS_VARIABLE, "") + " " + " ".join(command)))
     return {name: value for name, value in environment.items() if name in named or not is_secret(name, value)}
 
@@ -64,8 +63,7 @@ def is_secret(name: str, value: str) -> bool:
 
 def check_no_secret(text: str, what: str) -> None:
     """Refuse a secret in what a user types, since that is recorded, printed and published. A secret is an address with
-    a password, or a long value of letters and digits under a name such as api_key or --token. The name of an
-    environment variable is none."""
+    a password, or a long value under a name such as api_key."""
     users = filter(_LIKE_A_KEY.fullmatch, _USER.findall(text))
     where = "an address with a password" if _LOGIN.search(text) or any(users) else ""
     for name, value, flag, behind in _TYPED.findall(text):
@@ -103,8 +101,7 @@ def only_needed(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def limited(command: Sequence[str], memory: int = 0) -> list[str]:
-    """The command, started with limits of the system that hold for all that it starts. It leaves no memory image behind
-    when it crashes, which would hold what it was shown and may fill a disk."""
+    """The command with system limits for all that it starts, and without core dumps, which would hold its inputs."""
     program = shutil.which(command[0])
     if program is None:
         return list(command)
@@ -124,8 +121,7 @@ def memory_of_models(environment: Mapping[str, str]) -> int:
 
 
 def sandboxed(command: Sequence[str], folder: str, environment: Mapping[str, str], who: str) -> list[str]:
-    """The command in a sandbox, where `SANDBOX_VARIABLE` asks for one. No network, own processes only, a read-only file
-    system but for `folder`, and without what lies in the folders of `HIDDEN_VARIABLE`."""
+    """The command in a sandbox if `SANDBOX_VARIABLE` requests one: no network, and only `folder` is writable."""
     if environment.get(SANDBOX_VARIABLE, "") in ("", "0"):
         return list(command)
     bwrap = shutil.which("bwrap")

@@ -40,8 +40,7 @@ Spec = TypeVar("Spec")
 
 @dataclass(frozen=True)
 class Hello(Generic[Spec]):
-    """Identity of a server. All fields are checked, but none is trusted. `code`: Its fingerprint without folders; empty
-    for older servers, whose source is the digest of one file."""
+    """Identity of a server: checked, not trusted. `code`: its fingerprint without folders, empty for older servers."""
 
     version: int
     spec: Spec
@@ -126,8 +125,8 @@ def parts_of(requests: Sequence[RolloutRequest], spec: ModelSpec) -> Iterator[Se
 
 
 class Receipt:
-    """Checks the answer to a batch of rollouts before any of it is allocated. `exact`: False lets frames of any dtype,
-    shape and number pass, for a caller that judges them, as long as they are not many times what was requested."""
+    """Checks the answer to a batch of rollouts before any of it is allocated. `exact=False` accepts frames of any
+    dtype, shape and number, up to a multiple of the requested bytes."""
 
     def __init__(
         self, who: str, model: str, id: str, requests: Sequence[RolloutRequest], *, exact: bool = True

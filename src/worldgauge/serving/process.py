@@ -59,8 +59,7 @@ class Tail:
         self._kept = (self._kept + chunk)[-_KEPT_BYTES:]
 
     def last_words(self) -> str:
-        """The last line that is not blank, for the end of a message; progress bars that are redrawn count as lines. It
-        holds no control characters that move a cursor, because it gets into errors, journals and terminals."""
+        """The last line that is not blank, for error messages, without control characters that move a cursor."""
         text = _COLOURS.sub("", self._kept.decode("utf-8", "replace"))
         lines = (plain(line).strip() for line in reversed(re.split(r"[\r\n]+", text)))
         last = next(filter(None, lines), "")[:_MAX_TEXT]
@@ -77,9 +76,8 @@ _LOOK_S = 0.05
 
 
 class ProcessChannel:
-    """A child process, started when it is first needed and again after it has ended. `pipes`: Talk over its stdin and
-    stdout. By default it gets the name of a Unix socket to connect to, because `conda run` and other wrappers keep
-    stdin and stdout to themselves, and models print."""
+    """A child process, started when needed and again after it ends; it connects to a Unix socket unless `pipes`.
+    Wrappers such as `conda run` use stdin and stdout themselves, and models print."""
 
     def __init__(self, command: str, *, pipes: bool, who: str) -> None:
         try:

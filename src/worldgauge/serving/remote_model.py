@@ -42,10 +42,8 @@ _SAY_EVERY_S = 0.5
 
 
 class RemoteServer(Generic[Spec]):
-    """A server of a model or an estimator behind a channel. `given`: Settings it was made with, as the server states
-    them. `needs`: Share of the machine that it takes, as the server states it. `on_wait`: Called every few seconds
-    while a request waits in the queue of servers that are busy with other requests; waiting does not count as
-    silence."""
+    """A server of a model or an estimator behind a channel. `given` (its settings) and `needs` (its share of the
+    machine) are as the server states them."""
 
     serves: ClassVar[Serves]
     awaited: ClassVar[str]
@@ -84,9 +82,8 @@ class RemoteServer(Generic[Spec]):
         raise NotImplementedError
 
     def _messages(self, header: Header, arrays: Arrays, judge: Callable[[], Receipt | _Receipt]) -> Generator[Message]:
-        """The messages of an answer. A server that is lost before the first message gets the request again. After the
-        first message only the whole task can be repeated: frames that were passed on cannot be taken back, and frames
-        of a model that is not repeatable to the bit would be mixed from two runs."""
+        """The messages of an answer; a server that is lost before the first message gets the request again. Later only
+        the whole task can be repeated, because frames that were passed on cannot be taken back."""
         given = 0
         for attempt in range(1 + RETRIES):
             held = judge()
@@ -144,10 +141,8 @@ class RemoteServer(Generic[Spec]):
 
 
 class RemoteModel(RemoteServer[ModelSpec]):
-    """A WorldModel behind a channel; see `serving.open_model`. `exact`: Whether frames that were not requested in this
-    form are refused on arrival; a check that judges them needs to see them. `gpu_peak_bytes`: Most GPU memory that the
-    last answer took, as the server tells it. None where it does not. `notes`: What the server tells about its last
-    answer, in order."""
+    """A WorldModel behind a channel. `exact`: frames of another form are refused on arrival. `notes`: the server's
+    notes on its last answer; `gpu_peak_bytes`: GPU memory of that answer, if known."""
 
     serves = "model"
     awaited = "frame"
@@ -162,9 +157,8 @@ class RemoteModel(RemoteServer[ModelSpec]):
                 yield frames
 
     def rollout_batch(self, requests: Sequence[RolloutRequest]) -> list[list[Frames]]:
-        """Run several rollouts, sent in one message or in as few as hold them. A server that is lost gets the requests
-        once more. An error in one request is an error of the whole batch; the message names the request when the model
-        makes them one by one."""
+        """Run several rollouts in as few messages as hold them; after a lost server once more. An error in one request
+        is an error of the batch."""
         rollouts: list[list[Frames]] = []
         for part in parts_of(requests, self.spec):
             try:
@@ -235,8 +229,7 @@ class EstimateError(ModelError):
 
 @dataclass(frozen=True)
 class EstimatorSpec:
-    """Identity of an estimator, as its server states it; see `worldgauge_serve.EstimatorSpec`. `layout`: What it
-    returns where there is a choice; else empty. `settings`: Everything that changes its answers, as plain JSON
+    """Identity of an estimator, as its server states it. `settings`: everything that changes its answers, as JSON
     values."""
 
     name: str

@@ -21,12 +21,7 @@ Panel = Literal["Measure", "Models and data", "Publish", "Tools"]
 
 @dataclass(frozen=True)
 class Command:
-    """One command.
-
-    Attributes:
-        help: Help text, by default the docstring of the function.
-        group: Command that it is a subcommand of, such as "study". Empty for none.
-    """
+    """One command; `help` is by default the docstring, and `group` is its parent command, such as "study"."""
 
     run: Callable[..., Any]
     panel: Panel

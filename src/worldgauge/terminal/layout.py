@@ -24,11 +24,7 @@ Cell = tuple[str, ...]
 
 
 class Line(NamedTuple):
-    """One line of a table.
-
-    Attributes:
-        row: Number of the row that it is part of. None for headings and empty lines.
-    """
+    """One line of a table, and the number of its row: None for headings and empty lines."""
 
     text: str
     row: int | None = None
@@ -158,10 +154,7 @@ def _turned_text(names: Sequence[str], rows: Sequence[Sequence[str]], width: int
 
 
 def _text_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """Widths of wrapped columns that together fill the room at most; None where words would not fit.
-
-    Every column gets its longest word; what is left goes to the columns that need least first.
-    """
+    """Widths of wrapped columns within the room, None if words do not fit. Columns that need least get space first."""
     longest = [max((cell_len(line) for text in column for line in text.split("\n")), default=0) for column in columns]
     least = [
         max(max((cell_len(word) for text in column for word in text.split()), default=0), min(full, NARROWEST_TEXT))

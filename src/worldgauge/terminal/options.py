@@ -36,8 +36,8 @@ def result_descriptor() -> int | None:
 def result_alone() -> Iterator[None]:
     """Context in which only `print_result` reaches stdout.
 
-    Models, libraries in C and child processes write to descriptor 1 as they like, when they are imported and when this
-    process ends. So it stays stderr also afterwards, unless stdout is an object of Python alone.
+    Models, C libraries and child processes write to descriptor 1 as they like, also when this process ends.
+    So it stays stderr afterwards, unless stdout is an object of Python alone.
     """
     global _result
     if _result is not None or sys.stdout is None:

@@ -52,10 +52,7 @@ def headline(table: Table, console: Console | None = None) -> None:
 
 
 def overview(tables: Sequence[Table]) -> None:
-    """Print the last column of as many further tables as fit on the terminal.
-
-    Tables with metrics as columns are only counted.
-    """
+    """Print the last column of as many further tables as fit. Tables with metrics as columns are only counted."""
     valued = [table for table in tables[1:] if any(cell.mean is not None for row in table.rows for cell in row.cells)]
     reasons: dict[str, list[str]] = {}
     for table in tables[1:]:
@@ -192,10 +189,7 @@ def print_json(**facts: Any) -> None:
 
 
 def plain_cell(value: Any) -> Any:
-    """A value for a table that spreadsheets open: text that one would take for a formula begins with an apostrophe.
-
-    Names and errors come from models and data sets of anybody.
-    """
+    """A value for spreadsheets: text like a formula gets an apostrophe, since names and errors come from anybody."""
     if not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
         return value
     try:

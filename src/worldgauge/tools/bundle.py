@@ -257,15 +257,13 @@ def _add(archive: zipfile.ZipFile, name: str, held: bytes | Path, size: int) -> 
 
 
 def _check_directory(path: Path, file: IO[bytes]) -> None:
-    """Size of the table of contents before the zip reader takes it into memory.
-
-    Our archives end with the end record; one with a comment, or with anything behind, is not ours.
-    """
+    """Check the size of an archive's table of contents before the zip reader takes it into memory."""
     size = file.seek(0, 2)
     if size < _END.size:
         raise DataError(f"{path}: no zip archive, or cut; get the bundle again")
     file.seek(size - _END.size)
     mark, _, _, _, count, length, _, comment = _END.unpack(file.read(_END.size))
+    # Our archives end with the end record, without a comment.
     if mark != b"PK\x05\x06" or comment:
         raise DataError(f"{path}: no zip archive, or cut; get the bundle again")
     if count == 0xFFFF or length == 0xFFFFFFFF:
@@ -367,12 +365,7 @@ class About:
 
 @dataclass(frozen=True)
 class Bundled:
-    """A bundle that was written, or kept.
-
-    Attributes:
-        kept: Whether another bundle was there already, and was left as it is: `root` is that one's, empty where it is
-            no bundle that can be read.
-    """
+    """A bundle, written or `kept`: another was there already, and `root` is that one's, empty if unreadable."""
 
     path: Path
     root: str
@@ -429,19 +422,7 @@ def write_bundles(
 
 
 def write_answer(run: Path, out: Path, tasks: Sequence[str]) -> Bundled:
-    """Write the whole videos of tasks that a verifier has drawn, `<suite>-<label>-answer.zip`.
-
-    Args:
-        run: The run folder that was bundled.
-        out: Folder of the archive.
-        tasks: Tasks that `verify --ask` printed.
-
-    Returns:
-        The archive, whose videos `verify --answer` compares with the root of the bundle.
-
-    Raises:
-        UsageError: For several runs, and for a task that the run has not.
-    """
+    """Write whole videos of tasks of `verify --ask` to `<suite>-<label>-answer.zip`, for `verify --answer`."""
     (folder, *others) = find_runs([run])
     facts = folder.facts()
     odd = sorted(set(tasks) - facts["task_keys"].keys())
@@ -455,19 +436,7 @@ def write_answer(run: Path, out: Path, tasks: Sequence[str]) -> Bundled:
 
 
 def write_sealed_answer(videos: Path, questions: Path, out: Path) -> Bundled:
-    """Write the videos that answer sealed questions, `sealed-<suite>-<folder>.zip`, before the seal is published.
-
-    Args:
-        videos: Folder of one model, with a video for each question.
-        questions: Folder of the questions.
-        out: Folder of the archive.
-
-    Returns:
-        The archive. Its root is to be published before the seal is.
-
-    Raises:
-        UsageError: For questions that are not sealed, and a folder that holds no video of them.
-    """
+    """Write videos for sealed questions to `sealed-<suite>-<folder>.zip`. Publish its root before the seal."""
     about = read_json_object(questions / QUESTIONS)
     asked, found = about.get("questions", []), videos_in(videos)
     names = [name for name in asked if name in found]

@@ -480,11 +480,7 @@ CHECKS: dict[str, ModelCheck] = {one.name: one for one in list(globals().values(
 
 @dataclass(frozen=True)
 class CheckVerdict:
-    """Result of one check.
-
-    Attributes:
-        status: "ok", "violated", "warning" or "skipped".
-    """
+    """Result of one check."""
 
     name: str
     question: str

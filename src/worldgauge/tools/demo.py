@@ -151,12 +151,7 @@ TICK_S = 0.5
 
 @dataclass
 class DemoPart:
-    """One suite of the demo and how far it has come.
-
-    Attributes:
-        stage: Index in `STAGES`. -1 before it has started.
-        started: Time of its start, from `time.monotonic`. None before.
-    """
+    """One suite of the demo and its progress: `stage` in `STAGES`, -1 before it starts; times of `time.monotonic`."""
 
     suite: str
     folder: Path

@@ -30,11 +30,7 @@ from worldgauge.core.errors import UsageError, WorldgaugeError
 
 
 class Requirement(NamedTuple):
-    """The result of one check.
-
-    Attributes:
-        needed: Whether anything fails without it.
-    """
+    """The result of one check; `needed` if anything fails without it."""
 
     part: str
     well: bool
@@ -125,11 +121,7 @@ class AbsentError(WorldgaugeError):
 
 @dataclass(frozen=True)
 class Extra:
-    """An extra of the package.
-
-    Attributes:
-        use: Uses what it brings, and returns what more there is to say.
-    """
+    """An extra of the package; `use` uses what it brings, and returns what more there is to say."""
 
     name: str
     modules: tuple[str, ...]

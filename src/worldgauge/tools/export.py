@@ -170,10 +170,7 @@ def write_latex(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> 
 
 
 def write_csv(runs: Sequence[PublishedRun], out: Path, names: ExportNames) -> list[Path]:
-    """Write scores.csv and tables.csv with all scores and tables, and table.csv and pairs.csv of the headlines.
-
-    Checkpoints of one training also give steps.csv.
-    """
+    """Write all scores.csv and tables.csv, the headlines' table.csv and pairs.csv, and steps.csv of checkpoints."""
     rows, labels = _paper(runs, names)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -52,11 +52,7 @@ _Verdicts = dict[str, list[tuple[str, dict[str, Any]]]]
 
 @dataclass(frozen=True)
 class BoardEntry:
-    """One result on a board.
-
-    Attributes:
-        again: What somebody else's look at it found, who had the data set. None where there is none.
-    """
+    """One result on a board; `again` is what somebody else's check with the data set found."""
 
     ident: str
     name: str

@@ -34,12 +34,7 @@ _OURS = Path(__file__).parents[1]
 
 
 class ModelAnswer:
-    """The answer to one question while it arrives: every chunk, and its copy from the moment when it came.
-
-    Attributes:
-        went_on: Whether more came after the last frame that was asked for.
-        speed: Measures the answer as a run does; it counts when the answer has ended.
-    """
+    """The answer to one request while it arrives: every chunk, and its copy from the moment when it came."""
 
     def __init__(self, model: WorldModel, request: RolloutRequest, report: Progress, *, keep: bool = True) -> None:
         """Begin a question."""
@@ -47,8 +42,8 @@ class ModelAnswer:
         self.chunks: list[Any] = []
         self.copies: list[NDArray[Any] | None] = []
         self.error: str | None = None
-        self.went_on = False
-        self.speed = Stopwatch()
+        self.went_on = False  # whether more came after the last requested frame
+        self.speed = Stopwatch()  # counts when the answer has ended
         self._report = report
         self._control = model.spec.control
         self._keep = keep
@@ -121,12 +116,7 @@ class ModelAnswer:
 
 
 class Trial:
-    """A model and its answers, in one process, for one check after another.
-
-    Args:
-        deadline_s: Seconds without a chunk after which the model has failed, for models that cannot be stopped from
-            outside.
-    """
+    """A model and its answers in all checks; `deadline_s` per chunk is for models that nothing outside can stop."""
 
     def __init__(
         self, model: WorldModel, suite: str, questions: TrialQuestions, deadline_s: float | None = None
@@ -149,10 +139,7 @@ class Trial:
         self._alive = time.monotonic()
 
     def question(self, **changed: Any) -> RolloutRequest:
-        """A question to this model: the plain one, but for what is `changed` (`TrialQuestions.question`).
-
-        It has lengths that the model declares. `alter`, among what is changed, makes another request of it.
-        """
+        """The plain request with `changed` values, and lengths that the model declares; `alter` in them maps it."""
         if self.spec.view not in self.questions.sizes:
             having = [name for name, other in trial_questions().items() if self.spec.view in other.sizes]
             raise NotApplicableError(
@@ -239,12 +226,7 @@ def unfit_suites(model: WorldModel) -> dict[str, str]:
 
 
 class ModelSpeed(NamedTuple):
-    """How fast a model answers.
-
-    Attributes:
-        frame_s: Seconds per generated frame.
-        question_s: Further seconds per request.
-    """
+    """How fast a model answers: seconds per generated frame, and further seconds per request."""
 
     frame_s: float
     question_s: float
@@ -282,11 +264,7 @@ def frames_of(chunks: Iterable[Any]) -> list[NDArray[Any]]:
 
 
 def array_of(chunk: Any) -> NDArray[Any] | None:
-    """A chunk as a numeric array.
-
-    Returns:
-        The array; zeros of its shape if it cannot be read, such as a tensor on a GPU; None if it is no array.
-    """
+    """A chunk as a numeric array: zeros if unreadable, such as a tensor on a GPU; None if it is not an array."""
     try:
         array = np.asarray(chunk)
     except Exception:  # whatever a foreign type raises
@@ -332,11 +310,7 @@ ROUNDING = 2
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """One problem of a model.
-
-    Attributes:
-        grave: Whether a promise is broken; otherwise it is a warning.
-    """
+    """One problem of a model: a broken promise if `grave`, else a warning."""
 
     explanation: str
     advice: str
@@ -345,12 +319,7 @@ class CheckFinding:
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """One check of a model.
-
-    Attributes:
-        after: Checks that must succeed first. This one is not run where one of them is violated or was not run.
-        grave: Whether a model that crashes or hangs in it has broken a promise.
-    """
+    """One check of a model, run if all in `after` succeed; if `grave`, a crash or hang in it breaks a promise."""
 
     name: str
     question: str
@@ -407,11 +376,7 @@ def changed(first: ModelAnswer, again: ModelAnswer, when: str, *, grave: bool = 
 
 
 class Difference(NamedTuple):
-    """Difference between two answers.
-
-    Attributes:
-        small: Whether it is no more than ROUNDING.
-    """
+    """Difference between two answers in words; `small` if it is no more than ROUNDING."""
 
     words: str
     small: bool

@@ -39,14 +39,12 @@ from worldgauge.version import __version__
 
 @dataclass(frozen=True)
 class PaperColumn:
-    """One column of the table.
+    """One column of the table; `sets` are its cells of `SET_COLUMNS`.
 
     Attributes:
-        name: The metric in words.
         part: Column of the headline table, such as "ABA 5". Empty for the headline itself.
         data: Which tasks its values are of, in words.
-        sets: Cells of `SET_COLUMNS`.
-        place: Number of the column, from 1, if a suite has several for other data or settings. 0 if it has one.
+        place: Number of the column, from 1, if a suite has several for other data or settings, else 0.
     """
 
     suite: str
@@ -78,20 +76,8 @@ class PaperColumn:
 
 @dataclass(frozen=True)
 class PaperCell:
-    """One value of the table.
-
-    Attributes:
-        mean: Mean of the scored tasks. None if nothing was scored.
-        low: Lower end of its 95 % interval.
-        high: Upper end of its 95 % interval.
-        n: Number of tasks in the mean.
-        clusters: Number of clusters of these tasks. None if it is not known.
-        counts: How all tasks of the run ended. None without a run.
-        against: This model minus the best baseline, on the tasks that both have. None for baselines, and if no
-            baseline was run.
-        flag: Why the row wins nothing.
-        significant: Whether the model is better than the best baseline by the corrected test.
-    """
+    """Mean of the scored tasks with its 95 % interval; `flag` says why the row wins nothing. `against` is this model
+    minus the best baseline on shared tasks; `significant` if the corrected test finds it better."""
 
     column: PaperColumn
     mean: float | None = None
@@ -117,21 +103,8 @@ class PaperRow:
 def paper_rows(
     results: Iterable[RunResult], labels: Mapping[str, str] = MappingProxyType({}), *, parts: bool = False
 ) -> list[PaperRow]:
-    """Make the rows of the table: models first, each kind in the order of the runs.
-
-    Runs of a suite with different data or settings are different columns, since their values cannot be compared.
-
-    Args:
-        results: Runs of one or several suites.
-        labels: New names of rows, by their names in the runs.
-        parts: Whether to add the columns of each suite's headline table.
-
-    Returns:
-        The rows.
-
-    Raises:
-        UsageError: For a label of no row, or two rows of one suite with the same label.
-    """
+    """Rows of the table, models first; `parts` adds the columns of the headline tables. Runs with other data or
+    settings are other columns, since their values cannot be compared."""
     cells: dict[str, dict[PaperColumn, PaperCell]] = {}
     kinds: dict[str, str] = {}
     columns: list[PaperColumn] = []
@@ -256,11 +229,7 @@ def _against_best(run: ComparedRun, compared: Comparison, evidence: Evidence, su
 
 
 def pairs_csv(results: Iterable[RunResult], labels: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Write the paired difference of all pairs of rows by each suite's headline as CSV.
-
-    A difference is a minus b, on the tasks that both have. p is corrected (Holm), and empty for pairs that are not
-    tested: of two baselines, or with too few clusters.
-    """
+    """Paired differences (a minus b, shared tasks) by each suite's headline as CSV; p (Holm) is empty if not tested."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(PAIR_COLUMNS)
@@ -279,14 +248,7 @@ def pairs_csv(results: Iterable[RunResult], labels: Mapping[str, str] = MappingP
 
 
 def paired_spread(folders: Sequence[Path]) -> float | None:
-    """Standard deviation over clusters of a paired difference of two runs, by the suite's headline.
-
-    Args:
-        folders: Run folders of one suite, data and settings.
-
-    Returns:
-        The median over pairs that differ at all, in the headline's unit. None without one.
-    """
+    """Standard deviation over clusters of a paired headline difference: median over the pairs that differ."""
     evidence, suite = load_evidence(folders)
     compared = judge(evidence, suite).compared
     spreads = [
@@ -468,14 +430,7 @@ def to_csv(rows: Sequence[PaperRow]) -> str:
 
 
 def bibtex(names: Iterable[str]) -> str:
-    """Write what to cite: worldgauge, and the paper of each suite that has a file `paper.bib`.
-
-    Args:
-        names: Names of suites.
-
-    Returns:
-        Entries of BibTeX.
-    """
+    """BibTeX entries of worldgauge, and of each suite that has a file `paper.bib`."""
     own = (
         "@misc{worldgauge,\n"
         "  title = {worldgauge: measuring what world models are worth},\n"

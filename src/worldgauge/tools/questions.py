@@ -50,11 +50,7 @@ Watcher = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """Questions that were written.
-
-    Attributes:
-        scored_with: Options that `score --videos` needs for the answers of the model whose form the questions have.
-    """
+    """Questions that were written; `scored_with` are options that `score --videos` needs for answers in their form."""
 
     folder: Path
     questions: tuple[str, ...]
@@ -75,10 +71,8 @@ def write_questions(
     sealed: Seal | None = None,
     progress: Watcher | None = None,
 ) -> QuestionSet:
-    """Write what a suite asks, a folder a task. What is there already is kept.
-
-    Questions of a sealed set hold what a model receives, and no more: their names and seeds follow from the secret.
-    """
+    """Write a suite's requests, a folder per task, except those already there. Sealed ones hold only what a model
+    receives: their names and seeds follow from the secret."""
     opened, folder = open_suite(suite_name(suite), settings or {}), Path(out)
     if opened.answerer_kind == "agent":
         raise UsageError(

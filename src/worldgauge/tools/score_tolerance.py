@@ -22,11 +22,7 @@ TOLERANCE = "film_tolerance.json"
 
 @dataclass(frozen=True)
 class Rescored:
-    """The scores of one task, as the bundle states them and as they were computed here.
-
-    Attributes:
-        video: "whole" if every video is whole, "same size" or "smaller" for a film of that size.
-    """
+    """A task's scores as stated and as computed here; `video`: all whole, or films of the same or a smaller size."""
 
     stated: Sequence[Score]
     here: Sequence[Score]
@@ -38,14 +34,9 @@ class Number:
     """The scores of one metric.
 
     Attributes:
-        again: Tasks that were scored from whole videos.
-        same: Those of them with the same score.
-        largest: Largest difference among their finite scores. None if nothing was compared.
-        valued: Those of them whose stated score has a value.
-        films: Tasks whose films were scored, for metrics with a tolerance.
-        within: Those of them within the tolerance.
-        shift: Mean of the stated scores less that of the films. None if nothing was compared.
-        steady: Whether `shift` is within its tolerance.
+        again: Tasks scored from whole videos: `same` with the same score, `valued` with a stated value.
+        films: Tasks whose films were scored, for metrics with a tolerance: `within` it.
+        shift: Mean of the stated scores less that of the films; `steady` if within its tolerance.
     """
 
     metric: str
@@ -146,10 +137,7 @@ def numbers_of(scores: Sequence[Score], pairs: Mapping[str, Rescored], suite: st
 def _shift(
     films: Sequence[tuple[Score, Score, str]], known: Mapping[str, Sequence[float]]
 ) -> tuple[float | None, bool]:
-    """Mean difference of stated scores from those of films, and whether that of so many tasks is within tolerance.
-
-    The tolerance of a mean is its systematic part, plus what is left of that of one score after averaging.
-    """
+    """Mean stated minus film score, and if it is within tolerance: systematic part, plus the rest over sqrt(n)."""
     valued = [(a, b, video) for a, b, video in films if a.value is not None and b.value is not None]
     if not valued:
         return None, True

@@ -38,11 +38,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Held(NamedTuple):
-    """A file of the data set.
-
-    Attributes:
-        place: Name of the Parquet file that holds it, or of its own file, at the address.
-    """
+    """A file of the data set; `place` is the Parquet file that holds it, or its own file, at the address."""
 
     path: str
     sha256: str
@@ -148,10 +144,7 @@ PART_BYTES = 64 << 20
 def push(
     root: Path, address: str, progress: Progress = lambda name, done, total: None, *, check: bool = False
 ) -> Moved:
-    """Copy a data set to an address. What is there already, also of a push that was interrupted, is not sent again.
-
-    A file counts as there when it has its name and its size; the name holds the digest.
-    """
+    """Copy a data set to an address, except files there with the same size and name, which holds the digest."""
     demand_pyarrow()
     remote = Remote(address)
     found = [_Small(path.relative_to(root).as_posix(), path, path.stat().st_size) for path in content_of(root)]

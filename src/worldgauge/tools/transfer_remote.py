@@ -73,11 +73,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Moved:
-    """What `push` or `pull` has done.
-
-    Attributes:
-        sent: Number of files, of the place's own, that travelled now; the rest was there.
-    """
+    """What `push` or `pull` has done; `sent` counts the place's files that travelled, as the rest was there."""
 
     place: str
     files: int
@@ -167,11 +163,7 @@ class Remote:
         return self._again(name, get)
 
     def bring(self, name: str, target: Path, size: int) -> None:
-        """Copy a file from the place to this machine. What an earlier attempt has left of `target` is continued.
-
-        Args:
-            size: Its size in bytes; not more are read.
-        """
+        """Copy at most `size` bytes of a file to this machine, from where an earlier attempt left `target`."""
 
         def get() -> None:
             start = target.stat().st_size if target.exists() else 0

@@ -80,13 +80,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.,?=&+ -]{0,200}|[a-z]{1,40}@\d{1,6}")
 
 @dataclass(frozen=True)
 class OpenBundle:
-    """What a bundle holds, without its videos.
-
-    Attributes:
-        records: The files record.json and scores.json of each record, by path in the bundle.
-        left_out: Digests of the videos that are in it only as films, by path.
-        films: How its films are encoded; empty in a bundle of former code, whose films no score is compared with.
-    """
+    """What a bundle holds, without its videos; `records` has each record.json and scores.json by path. `left_out` has
+    digests of the videos that it holds only as films, by path. `films` is their encoding; empty for films of former
+    code, with which no score is compared."""
 
     folder: RunFolder
     records: Mapping[str, bytes]
@@ -173,10 +169,7 @@ class OpenBundle:
 
 
 def unpack(archive: Archive, folder: Path) -> tuple[dict[str, bytes], list[str]]:
-    """Read each file of a bundle once.
-
-    Two files for each of many tasks are held, since making and removing them would take longer than all else.
-    """
+    """Read each file of a bundle once: (records by path, names of changed files)."""
     text = [name for name in archive.files if not name.endswith(VIDEO)]
     if sum(archive.files[name].size for name in text) > MAX_DEFLATED_BYTES:
         raise DataError(f"{archive.path}: holds more text than {MAX_DEFLATED_BYTES} bytes")
@@ -184,6 +177,7 @@ def unpack(archive: Archive, folder: Path) -> tuple[dict[str, bytes], list[str]]
     for name in archive.files:
         try:
             if name.startswith(f"{RECORDS}/") and name.endswith((f"/{RECORD}", f"/{SCORES}")):
+                # In memory, since making and removing two files per task would take longer than all else.
                 records[name] = archive.read(name)
             elif name.startswith(f"{RECORDS}/") or name.endswith(VIDEO):
                 archive.check(name)
@@ -221,10 +215,8 @@ def open_bundle(archive: Archive, folder: Path, records: Mapping[str, bytes]) ->
 
 
 def open_plain_suite(facts: Mapping[str, Any]) -> Suite:
-    """The suite of a run that somebody else has made: no program, file or address that its settings name is used.
-
-    Metrics of the author's own are left out, since their code would have to run.
-    """
+    """Suite of another's run, without the author's metrics; no setting may name a program, a file or an address."""
+    # Without metrics of the author, since their code would have to run.
     settings = {name: value for name, value in facts["settings"].items() if name not in (SETTING, DIGEST)}
     for name, value in settings.items():
         if not _is_plain(value):

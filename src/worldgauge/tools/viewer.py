@@ -42,12 +42,7 @@ _VOTER = re.compile(r"[\w .@-]{1,60}")
 
 @dataclass(frozen=True)
 class Vote:
-    """One vote.
-
-    Attributes:
-        place: Folder of the runs, below that of the viewer.
-        choice: "first", "second" or "tie".
-    """
+    """One vote; `place` is the folder of the runs, below the viewer's."""
 
     voter: str
     suite: str
@@ -71,12 +66,7 @@ class Vote:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two sides say the same.
-
-    Attributes:
-        interval: 95 % interval of the share, by tasks; None without a comparison.
-        left_out: Comparisons in which one side does not decide.
-    """
+    """How often two sides agree; `interval` (95 %) is by tasks, `left_out` counts what one side leaves open."""
 
     name: str
     agreed: int
@@ -166,12 +156,8 @@ def pairs_of(group: RunGroup) -> Iterator[tuple[str, str, str]]:
 
 
 def agreements(group: RunGroup, votes: Sequence[Vote]) -> list[Agreement]:
-    """How far voters agree with each other, and each metric with them.
-
-    Two voters agree on a pair when their choices are the same, ties included. A metric agrees with a vote when the
-    preferred model has the better value; ties of either are left out and counted. So are votes on a task or a model
-    that the group does not have.
-    """
+    """Agreement of voters with each other, ties included, and of each metric with the votes. For metrics, ties of
+    either and votes on tasks or models that the group lacks are left out and counted."""
     own = votes_on(group, votes)
     judging = [metric for metric in group.metrics if metric.better != "neither"]
     return [_of_voters(group, own), *(_of_metric(group, m.name, m.better == "higher", own) for m in judging)]
@@ -188,10 +174,7 @@ def _is_known(group: RunGroup, vote: Vote) -> bool:
 
 
 def preferences(group: RunGroup, votes: Sequence[Vote]) -> list[dict[str, Any]]:
-    """How often each model was preferred: a row each with wins, ties, losses and points, in which ties are half.
-
-    Votes on a task or a model that the group does not have are left out.
-    """
+    """Wins, ties, losses and share (ties are half) per model; votes on what the group does not have are left out."""
     own = [one for one in votes_on(group, votes) if _is_known(group, one)]
     rows = []
     for label in group.runs:

@@ -337,14 +337,12 @@ T = TypeVar("T")
 
 @dataclass
 class Footage:
-    """The films of one task.
+    """The films of one task; `lead` gives length and rate, and `films` caches them without and with `exact` clips.
 
     Attributes:
-        lead: Name of the clip that gives length and rate.
-        shown: What every model was shown before it answered. None where that is not known.
-        exact: Names of clips that the truth's world was drawn anew for: depth and labels of every pixel.
-        films: All clips as one video, without and with the exact ones, once they were asked for.
-        lock: Held by who reads frames: a decoder has one place at a time.
+        shown: What every model was shown before it answered. None if it is not known.
+        exact: Names of clips rendered again from the ground truth's world: depth and labels of every pixel.
+        lock: Held while frames are read: a decoder has one position at a time.
     """
 
     clips: Mapping[str, Clip] = field(default_factory=dict)
@@ -526,11 +524,7 @@ def _gather(group: RunGroup, task: str) -> Footage:
 
 
 def exact_clips(view: TaskView) -> dict[str, Clip]:
-    """Depth and labels of a task's true frames, drawn when they are looked at.
-
-    Depth is bright where it is near, 255 / (1 + depth / 3 m), and black in the sky; each category has a colour and each
-    object its own.
-    """
+    """Depth and labels of a task's true frames, rendered on view; depth is 255 / (1 + depth / 3 m), 0 in the sky."""
     world, camera = None if view.world is None else open_world(view.world), view.camera
     count = min(len(view.truth), len(view.poses) - view.generated_from)
     if world is None or camera is None or count < 1:

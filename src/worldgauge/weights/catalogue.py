@@ -11,9 +11,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WeightFile:
-    """One file of a set. `sha256`: Digest in hexadecimal: all 64 digits, or the first ones when only they are
-    published. Empty when none are; then the first copy that is downloaded is recorded, and later copies must be equal
-    to it."""
+    """One file of a set.
+    `sha256` has 64 digits, or the first ones when only they are published. If it is empty, the first download is
+    recorded, and later copies must be equal to it."""
 
     name: str
     url: str
@@ -28,18 +28,16 @@ class WeightFile:
 
 @dataclass(frozen=True)
 class WeightSet:
-    """The files that one network loads. `licence`: Short name of the licence, as the owner writes it. `gated`: Whether
-    the owner requires an account that has accepted the licence. `runs_code`: Whether a file is a program (TorchScript),
-    which is run only when its digest is known."""
+    """The files that one network loads."""
 
     name: str
     title: str
     source: str
-    licence: str
+    licence: str  # short name, as the owner writes it
     serves: tuple[str, ...]
     files: tuple[WeightFile, ...]
-    gated: bool = False
-    runs_code: bool = False
+    gated: bool = False  # the owner requires an account that has accepted the licence
+    runs_code: bool = False  # a file is a program (TorchScript), run only when its digest is known
 
     @property
     def bytes(self) -> int | None:

@@ -29,8 +29,7 @@ _SHOWN = 3
 
 
 def read_tensors(path: Path) -> dict[str, Float32]:
-    """Read a weight file: .npz, .safetensors, or .pth (which needs the extra 'torch'). No code in it is run. Returns
-    floating-point tensors of any width by name, as float32; others, such as counters, are left out."""
+    """Read float tensors by name, as float32: .npz, .safetensors or .pth (extra 'torch'). No code is run."""
     if not path.is_file():
         raise DataError(f"{path}: no such weight file")
     readers = {".npz": read_npz, ".safetensors": read_safetensors, ".pth": read_torch, ".pt": read_torch}
@@ -109,8 +108,7 @@ def check_size(path: Path, bytes: int) -> None:
 
 
 def read_safetensors(path: Path) -> dict[str, Float32]:
-    """Read a .safetensors file. It holds 8 bytes header length, a JSON header, then the data of all tensors,
-    little-endian, without gaps. Returns tensors by name, as float32."""
+    """Read tensors by name, as float32: 8 bytes header length, JSON header, data in little-endian without gaps."""
     whole = path.stat().st_size
     with path.open("rb") as file:
         start = 8 + int.from_bytes(file.read(8), "little")

@@ -59,8 +59,7 @@ class WeightSetStatus:
 
 
 def opened(name: str) -> Opened:
-    """Open a set whose files are all there and correct. Files that have not changed since they were last read are not
-    read again."""
+    """Open a set whose files are all there and correct. Files that have not changed are not read again."""
     return _opened(standing(name))
 
 
@@ -178,8 +177,7 @@ class Seen:
 
 
 def seen_at(path: Path) -> Seen:
-    """Read and hash a file. A file that changes meanwhile keeps its earlier time in the result, so it is read again the
-    next time."""
+    """Read and hash a file. One that changes meanwhile gets its earlier time, so that it is read again next time."""
     with path.open("rb") as file:
         before = os.fstat(file.fileno())
         return Seen(before.st_size, before.st_mtime_ns, hashlib.file_digest(file, "sha256").hexdigest())
@@ -197,8 +195,7 @@ def records_of(folder: Path) -> dict[str, Seen]:
 
 
 def write_records(folder: Path, records: Mapping[str, Seen]) -> None:
-    """Write the record of a folder in one step; several processes may do so. A folder that is read-only stays without
-    one."""
+    """Write the record of a folder in one step, safe for several processes. A read-only folder gets none."""
     text = json.dumps({"files": {name: asdict(seen) for name, seen in sorted(records.items())}}, indent=1)
     with suppress(OSError):
         handle, part = tempfile.mkstemp(prefix=f"{RECORD}.", dir=folder)  # a unique name: workers open at the same time
@@ -236,11 +233,8 @@ class Adoption:
 
 def adopt(folder: Path) -> Adoption:
     """Take every file under a folder that is in the catalogue, recognised by its digest, whatever its name.
-
-    A file without a published digest is recognised by its name when it lies next to others of its set, or in a folder
-    with the name of the set. Files become hard links when possible: this makes no second copy of gigabytes, and unlike
-    a symbolic link they stay when the folder is removed. Files on another disk are copied. Nothing in `folder` changes.
-    """
+    A file without a published digest is recognised by its name next to others of its set, or in a folder named as the
+    set. Hard links, or copies from another disk, stay when the folder is removed. Nothing in `folder` changes."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
     seen: dict[Path, Seen] = {}

@@ -37,12 +37,7 @@ _FAR_M = 1e4
 def home_patches(
     looks: BoxLooks, categories: tuple[str, ...], texel_m: float, quality: int | None
 ) -> tuple[list[Patch], Pages]:
-    """Mesh of boxes: every face that is not inside another box, two triangles each.
-
-    Args:
-        texel_m: Side of a texel in metres. Faces that would pass a texture page have larger ones.
-        quality: Of the pictures; see `Pages`.
-    """
+    """Mesh boxes: each face not inside another box, with texels of `texel_m`, or larger if a page is too small."""
     bounds = looks.bounds
     faces = _seen_faces(bounds)
     spans = np.array([[bounds[n, 3 + axis] - bounds[n, axis] for axis in _flat(side)] for n, side in faces])
@@ -194,9 +189,7 @@ _ARMS = (0, 2, 1, 3)
 
 class _Faces(NamedTuple):
     """Rectangles, a row each, in sixteenths: tile, side, instance, category, plane, a0, a1, b0, b1.
-
-    a and b are the two axes of the world that lie in the plane, in their order.
-    """
+    a and b are the two axes of the world that lie in the plane, in their order."""
 
     rows: list[NDArray[np.int64]]
 
@@ -369,11 +362,7 @@ _SQUARE_PX = 4
 
 
 def build_patches(blueprint: Blueprint) -> tuple[list[Patch], Pages]:
-    """Mesh of a build, in the colours and the light of its pictures.
-
-    Returns:
-        Patches, by kind of block, opacity and whether both sides are seen; and a page of colours.
-    """
+    """Mesh a build in the colours and light of its pictures: patches by kind and material, and a page of colours."""
     mesh = mesh_of(blueprint)
     names = sorted(set(mesh.names))
     kind = np.array([names.index(name) for name in mesh.names], np.int64)[mesh.block]

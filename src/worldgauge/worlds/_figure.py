@@ -28,22 +28,14 @@ _TROUSERS, _SHOE, _BELT = (58, 60, 74), (150, 112, 78), (36, 30, 28)
 
 
 class Capsule(NamedTuple):
-    """A stretched capsule: all points within the radii of a segment. A segment of no length gives an ellipsoid.
+    """A stretched capsule: all points within the radii of a segment, metres. One of no length gives an ellipsoid."""
 
-    Attributes:
-        start: End of the segment in the body frame, metres.
-        width: Radius across, along y as far as the segment allows, metres.
-        colour: RGB in full light.
-        flat: Depth over width.
-        tall: Half height of an ellipsoid over width.
-    """
-
-    start: tuple[float, float, float]
+    start: tuple[float, float, float]  # in the body frame
     end: tuple[float, float, float]
-    width: float
+    width: float  # radius across, along y as far as the segment allows
     colour: tuple[int, int, int]
-    flat: float = 1.0
-    tall: float = 1.0
+    flat: float = 1.0  # depth over width
+    tall: float = 1.0  # half height of an ellipsoid over width
 
 
 def figure(phase: float) -> list[Capsule]:
@@ -138,12 +130,7 @@ _SUN = np.array([-0.35, 0.45, 0.82]) / np.linalg.norm([-0.35, 0.45, 0.82])
 def draw_figure(
     view: View, pose: FloatArray, camera: Camera | Panorama, feet: FloatArray, label: tuple[int, int]
 ) -> None:
-    """Draw the figure into a view, in place. Pixels nearer than the figure stay.
-
-    Args:
-        pose: Camera-to-world pose (4, 4); the figure has its heading.
-        feet: (3,) metres.
-    """
+    """Draw the figure at `feet` (3,), metres, with the heading of `pose`, in place. Nearer pixels stay."""
     heading = math.atan2(pose[1, 2], pose[0, 2])
     c, s = math.cos(heading), math.sin(heading)
     turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

@@ -25,23 +25,14 @@ _VERTICES, _INDICES = 34962, 34963
 
 @dataclass(frozen=True)
 class Patch:
-    """Triangles of one thing on one texture.
+    """Triangles of one thing on one texture."""
 
-    Attributes:
-        instance: Number of the thing; 0 for walls, ground and the like.
-        vertices: (V, 3) float32 metres, in our frame.
-        uv: (V, 2) float32, 0 to 1 from the upper left corner of the texture.
-        triangles: (T, 3) uint32, counter-clockwise seen from outside.
-        two_sided: Whether it is seen from behind as well.
-        opacity: 0 to 1; less than 1 is blended with what lies behind.
-    """
-
-    instance: int
+    instance: int  # 0 for walls, ground and the like
     category: str
     page: int
-    vertices: NDArray[np.float32]
-    uv: NDArray[np.float32]
-    triangles: NDArray[np.uint32]
+    vertices: NDArray[np.float32]  # (V, 3) metres, in our frame
+    uv: NDArray[np.float32]  # (V, 2), 0 to 1 from the upper left corner of the texture
+    triangles: NDArray[np.uint32]  # (T, 3), counter-clockwise seen from outside
     two_sided: bool = False
     opacity: float = 1.0
 
@@ -53,19 +44,12 @@ class Patch:
 
 @dataclass(frozen=True)
 class Pages:
-    """Textures of a file.
+    """Textures of a file."""
 
-    Attributes:
-        images: (H, W, 3) uint8 each, or (H, W, 4) where texels of opacity 0 are holes.
-        quality: Of JPEG, 1 to 100; None for PNG, which keeps every bit.
-        nearest: Whether texels are drawn as squares.
-        repeat: Whether a texture goes on beyond its border.
-    """
-
-    images: tuple[Image, ...]
-    quality: int | None = 92
-    nearest: bool = False
-    repeat: bool = False
+    images: tuple[Image, ...]  # (H, W, 3) uint8, or (H, W, 4) if texels of opacity 0 are holes
+    quality: int | None = 92  # of JPEG, 1 to 100; None for PNG
+    nearest: bool = False  # draw texels as squares
+    repeat: bool = False  # beyond the border
 
 
 def write_glb(path: Path, patches: Sequence[Patch], pages: Pages, *, up: Up = "y") -> None:

@@ -49,11 +49,7 @@ def captions_along(world: World, poses: Iterable[FloatArray], camera: Camera | P
 
 
 def seen(view: View, noun_of: Callable[[int], _T | None]) -> list[tuple[_T, int]]:
-    """What the objects in a view are, the largest first, each with the number of objects.
-
-    Args:
-        noun_of: From an instance number to what it is; None for what has no name.
-    """
+    """What the objects in a view are, the largest first, with their numbers. `noun_of` takes instance numbers."""
     numbers, pixels = np.unique(view.instance, return_counts=True)
     area: dict[_T, int] = {}
     count: dict[_T, int] = {}

@@ -30,12 +30,8 @@ class GlbSummary(NamedTuple):
 def export_world(
     facts: WorldFacts, path: Path, *, texel_m: float = 0.005, quality: int | None = 92, up: Up = "y"
 ) -> GlbSummary:
-    """Write an embedded world as a GLB file, with its textures, names and instance numbers.
-
-    Args:
-        texel_m: Side of a texel in metres, for homes; those of villages are a sixteenth.
-        quality: Of its JPEG pictures, 1 to 100; None for PNG, which villages always have.
-    """
+    """Write an embedded world as a GLB file, with textures, names and instance numbers.
+    `texel_m` and `quality` (JPEG, or None for PNG) are for homes; texels of villages are 1/16 m, as PNG."""
     if facts.name not in EXPORTED:
         raise UsageError(f"world '{facts.name}' cannot be exported; these can: {', '.join(EXPORTED)}")
     if not 0.001 <= texel_m <= 1:
@@ -56,11 +52,7 @@ def export_world(
 
 
 def export_starter(folder: Path, *, texel_m: float = 0.008) -> dict[Path, GlbSummary]:
-    """Write the scans to begin with: two homes with textures, names and instances, under 8 MB in all.
-
-    Args:
-        texel_m: Side of a texel in metres.
-    """
+    """Write the scans to begin with: two homes with textures, names and instances, under 8 MB in all."""
     return {
         path: export_world(facts, path, texel_m=texel_m, quality=85)
         for path, facts in ((folder / f"{name}.glb", facts) for name, facts in STARTER.items())

@@ -34,17 +34,7 @@ FIGURE = 65535
 @worlds.register("third-person", example={"kind": "plains", "seed": 1})
 class ThirdPerson(Voxel):
     """A voxel world with a walker in view, at the end of the camera's arm.
-
-    Its arguments and cells are those of the world "voxel".
-
-    Args:
-        kind: One of world.KINDS.
-        seed: 0 or more.
-        size: Cells (metres) along x, y, z.
-
-    Raises:
-        WorldError: For an unknown kind, a negative seed or a size that is too small.
-    """
+    Its arguments and cells are those of the world "voxel"."""
 
     categories: tuple[str, ...] = (*CATEGORIES, CHARACTER)
     viewpoint: ClassVar[str] = ", seen from behind a person with an orange backpack"
@@ -55,14 +45,7 @@ class ThirdPerson(Voxel):
         return WorldFacts("third-person", super().facts.params, super().facts.digest)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """Render what a camera sees, with the figure. Safe to call from several threads.
-
-        Depth, category, instance and position of the figure's pixels are those of the figure.
-
-        Args:
-            pose: Camera-to-world pose, (4, 4), metres.
-            position: Whether hit points are computed as well.
-        """
+        """Render what a camera sees, with the figure, which all arrays show. Safe to call from several threads."""
         from worldgauge.worlds._figure import draw_figure
 
         seen = self.still(pose, camera, position=position)
@@ -93,12 +76,7 @@ class ThirdPerson(Voxel):
         return found
 
     def still(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """Render the view without the figure: everything that does not move with the camera.
-
-        Args:
-            pose: Camera-to-world pose (4, 4).
-            position: Also the world position of every pixel, metres.
-        """
+        """Render the view without the figure: everything that does not move with the camera."""
         return super().view(pose, camera, position=position)
 
 

@@ -27,14 +27,9 @@ Sights = Mapping[str, tuple[Camera | Panorama, str]]
 
 class WalkerEnv(gymnasium.Env[Any, Any]):
     """A walker without a task: the reward is 0.
-
-    A kind of walker says where it may stand (`_spot`), how it is put there (`_stand`), what an action does (`_act`),
-    where its eye is (`pose`), and what info holds (`told`).
-
-    Args:
-        sights: What its observation holds: a dictionary, or the array "rgb" alone where its space is no dictionary.
-        render_mode: "rgb_array" or None.
-    """
+    A kind of walker defines where it may stand (`_spot`), how it is put there (`_stand`) and what an action does
+    (`_act`). It also defines where its eye is (`pose`), and what info holds (`told`). Without a dictionary space,
+    `sights` is "rgb" alone."""
 
     def __init__(self, world: World, sights: Sights, labels: Sights, render_mode: str | None) -> None:
         if render_mode not in (None, "rgb_array"):
@@ -44,11 +39,7 @@ class WalkerEnv(gymnasium.Env[Any, Any]):
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Put the walker somewhere by chance, or where `options` say.
-
-        Args:
-            options: May hold 'position' (metres) and 'yaw' (radians).
-        """
+        """Put the walker somewhere by chance, or at the 'position' (metres) and 'yaw' (radians) of `options`."""
         self.begin(seed=seed, options=options)
         return self._observe()
 
@@ -72,11 +63,7 @@ class WalkerEnv(gymnasium.Env[Any, Any]):
         self._stand(spot, float(options.get("yaw", self.np_random.uniform(-np.pi, np.pi))))
 
     def advance(self, action: Any) -> bool:
-        """Do what `step` does, without a picture.
-
-        Returns:
-            Whether the episode has ended.
-        """
+        """Do what `step` does, without a picture, and return whether the episode has ended."""
         if not self.action_space.contains(action):
             raise UsageError(f"action {action} is not in {self.action_space}")
         return self._act(action)
@@ -110,16 +97,7 @@ class WalkerEnv(gymnasium.Env[Any, Any]):
 
 class PrimitiveEnv(WalkerEnv):
     """A walker by primitives indoors; STOP ends an episode.
-
-    A kind says where it may stand (`_spot`, `_stand`) and how a primitive moves it (`_walked`).
-
-    Args:
-        depth_m: Largest depth.
-        width: Width of the view in pixels.
-        height: Height of the view in pixels.
-        panorama: Width and height of the panorama in pixels.
-        render_mode: "rgb_array" or None.
-    """
+    A kind defines where it may stand (`_spot`, `_stand`) and how a primitive moves it (`_walked`)."""
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": round(NAV_STEPS.fps)}  # noqa: RUF012
 
@@ -180,11 +158,7 @@ class PrimitiveEnv(WalkerEnv):
 
 
 def look(world: World, pose: FloatArray, sights: Sights) -> dict[str, NDArray[Any]]:
-    """Draw what is seen from one pose. Each camera draws once.
-
-    Args:
-        pose: Camera-to-world (4, 4), metres.
-    """
+    """Render what is seen from one pose. Each camera renders once."""
     drawn = {camera: world.view(pose, camera) for camera in cameras_of(sights)}
     return {name: getattr(drawn[camera], array) for name, (camera, array) in sights.items()}
 
@@ -204,16 +178,9 @@ Place = TypeVar("Place", bound=World)
 
 
 class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
-    """N environments that are drawn together, as gymnasium's `SyncVectorEnv` but for that.
-
-    Those that end are reset in the next step. Environments that share a world stand next to each other, and their views
-    are one batch.
-
-    Args:
-        device: None for the processor's camera, one view after another; "cuda", "cuda:1" or "cpu" for batches (extra
-            `gpu`).
-        out: "numpy", or "torch": observations stay on the device as tensors.
-    """
+    """N environments that are rendered together, otherwise as gymnasium's `SyncVectorEnv`.
+    Those that end are reset in the next step. Those that share a world must be neighbours: their views are one batch.
+    `device` None renders view by view on the CPU. With `out` "torch", observations stay on the device as tensors."""
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
@@ -242,11 +209,7 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Reset all environments.
-
-        Args:
-            options: Options of each; `reset_mask` (N,) bool leaves out those where it is False.
-        """
+        """Reset all environments, except those where the option `reset_mask` (N,) is False."""
         options = dict(options or {})
         mask = np.asarray(options.pop("reset_mask", np.ones(self.num_envs, bool)))
         if mask.shape != (self.num_envs,) or mask.dtype != bool:
@@ -265,11 +228,7 @@ class WalkerVectorEnv(VectorEnv[Any, Any, Any]):
     def step(
         self, actions: Any
     ) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """Step each environment, or reset it where its episode had ended.
-
-        Returns:
-            Observations, rewards (N,), which are 0, terminations (N,), truncations (N,), which are False, and infos.
-        """
+        """Step each environment, or reset it if its episode had ended. Rewards are 0, truncations False."""
         self._check(actions)
         before, self._ended = self._ended, np.zeros(self.num_envs, bool)
         for n in range(self.num_envs):

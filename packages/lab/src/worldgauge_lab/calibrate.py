@@ -58,21 +58,9 @@ LARGEST_STEP = 1.15
 
 
 def poses_from_depth(first: Image, depth: ArrayLike, camera: Camera, frames: Frames) -> PoseTrack:
-    """Find where each frame was seen from, in metres, relative to a first frame with known depth.
-
-    Corners and key points of the first frame are followed through the video (Lucas-Kanade, checked backwards), and each
-    frame is placed by those that are left (perspective n points with RANSAC, then least squares). It ends where too few
-    of them are left in view, so it suits short moves. The scale is that of the depth.
-
-    Args:
-        first: (H, W, 3) uint8, the frame before the video.
-        depth: (H, W) metres along the optical axis of the first frame; infinite in the sky.
-        camera: Intrinsics of every frame.
-        frames: (n, H, W, 3) uint8.
-
-    Returns:
-        Poses camera-to-first-camera, metres, by index of the video. "failed" where no frame was placed.
-    """
+    """Camera-to-first-camera poses, in metres, of frames (n, H, W, 3) after a frame with depth (H, W) along the axis.
+    Tracks points (Lucas-Kanade) and solves PnP; it ends when too few stay in view, so it suits short moves. Infinite
+    depth is sky; "failed" without any placed frame."""
     known = np.asarray(depth, np.float64)
     size = (camera.height, camera.width)
     if first.shape[:2] != size or known.shape != size or frames.ndim != 4 or frames.shape[1:3] != size:
@@ -105,10 +93,8 @@ def poses_from_depth(first: Image, depth: ArrayLike, camera: Camera, frames: Fra
 
 
 def _depth_at(depth: FloatArray, xy: FloatArray) -> FloatArray:
-    """Depth at points (n, 2), pixel centres at whole numbers: 1 / depth between pixels, exact on planes; NaN at edges.
-
-    The sky and the border have none either.
-    """
+    """Depth at points (n, 2), pixel centres at whole numbers, linear in 1 / depth; NaN at edges, borders and in the
+    sky."""
     height, width = depth.shape
     left = np.floor(xy).astype(np.int64)
     inside = ((left >= 0) & (left < [width - 1, height - 1])).all(1)
@@ -142,16 +128,7 @@ _PLACES, _VIEWS = 12, 4
 
 @dataclass(frozen=True)
 class Start:
-    """A start image.
-
-    Attributes:
-        name: Such as "voxel-plains-0".
-        world: Its world.
-        pose: (4, 4) camera-to-world, level.
-        camera: Intrinsics.
-        image: (H, W, 3) uint8.
-        depth: (H, W) metres along the axis.
-    """
+    """A start image (H, W, 3) uint8, its level camera-to-world pose, and depth (H, W) in metres along the axis."""
 
     name: str
     world: WorldFacts
@@ -229,20 +206,7 @@ CalibrationWatcher = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """What would be asked.
-
-    Attributes:
-        model: Name of the model.
-        spec: Digest of its spec.
-        source: Where it comes from, with the fingerprint of its code and files.
-        control: How it is driven.
-        space: Name of the action space.
-        starts: Names of the start images.
-        controls: Names of the controls of each.
-        frames: Frames of each answer.
-        size: Width and height of the frames.
-        done: Answers that are kept from an earlier call.
-    """
+    """What a calibration would request; `done` rollouts are stored from an earlier call."""
 
     model: str
     spec: str
@@ -263,17 +227,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class CalibrationStudy:
-    """A calibration with everything that it was made of.
-
-    Attributes:
-        plan: What was asked.
-        axes: Names of the axes of the action space; empty for poses.
-        keys: Controls that are keys.
-        seed: Seed of starts and of the model.
-        responses: Every answer.
-        estimates: What they say.
-        refused: Why the model did not answer, by answer.
-    """
+    """A calibration and its sources; `refused` is why the model did not answer, by rollout."""
 
     plan: Plan
     axes: tuple[str, ...]
@@ -330,21 +284,8 @@ def calibrate(
     seed: int = 0,
     progress: CalibrationWatcher = lambda done, total, doing: None,
 ) -> CalibrationStudy:
-    """Calibrate a model, and write calibration.json into a folder.
-
-    The path of every answer is kept in the folder, so that an interrupted calibration goes on.
-
-    Args:
-        what: The model, or text that names it as for a run.
-        out: The folder.
-        space: Action space, a name of `controls.SPACES`.
-        starts: Number of start images, 2 or more for intervals.
-        seed: Seed of the start images and of the model.
-        progress: Called with the number of answers that are there, of all, and what is asked.
-
-    Returns:
-        The calibration.
-    """
+    """Calibrate a model with start images, and write calibration.json to `out`. `out` stores each rollout's path, so an
+    interrupted calibration resumes. Intervals need two or more starts."""
     plan, model, controls, camera = _prepared(what, space, starts, seed, out)
     try:
         responses: list[Response] = []
@@ -383,18 +324,7 @@ def calibrate(
 def plan_calibration(
     what: str | WorldModel, out: Path, *, space: str = DEFAULT_SPACE, starts: int = STARTS, seed: int = 0
 ) -> Plan:
-    """What `calibrate` would ask. The model is made, and asked nothing.
-
-    Args:
-        what: As for `calibrate`.
-        out: The folder.
-        space: As for `calibrate`.
-        starts: As for `calibrate`.
-        seed: As for `calibrate`.
-
-    Returns:
-        The plan.
-    """
+    """What `calibrate` would request. The model is opened, but not run."""
     plan, model, _, _ = _prepared(what, space, starts, seed, out)
     if (served := find_served(model)) is not None and isinstance(what, str):
         served.close()

@@ -45,13 +45,7 @@ DEFAULT_SPACE = "walk-look"
 
 @dataclass(frozen=True)
 class ControlInput:
-    """One control of one speed.
-
-    Attributes:
-        control: A name of `DIRECTIONS` or `DIAGONALS`, or `STILL`.
-        speed: Of `SPEEDS`; 0 for `STILL`.
-        actions: HORIZON rows.
-    """
+    """One control (of `DIRECTIONS`, `DIAGONALS` or `STILL`) at one speed (0 for `STILL`), in HORIZON rows."""
 
     control: str
     speed: float
@@ -152,9 +146,9 @@ class Response:
     """What a model showed for one control.
 
     Attributes:
-        asked: (n, 5) metres and radians a frame that were asked for.
-        shown: (n, 6) sums of what was shown up to each frame (`SHOWN`); NaN where the camera was not found.
-        reason: Why it was not found; empty where it was.
+        asked: (n, 5) requested metres and radians per frame.
+        shown: (n, 6) cumulative motion up to each frame (`SHOWN`); NaN if the camera was not found.
+        reason: Why the camera was not found; empty if it was.
     """
 
     start: str
@@ -172,11 +166,7 @@ class Response:
 
 @dataclass(frozen=True)
 class StartImageMean:
-    """A mean over start images with its 95 % interval.
-
-    Attributes:
-        low: Lower end; None for a single value.
-    """
+    """A mean over start images with its 95 % interval; None for the ends of a single value."""
 
     mean: float
     low: float | None
@@ -190,15 +180,14 @@ class ControlResult:
 
     Attributes:
         status: See `models.calibration.file.Status`.
-        decoded: Number of those with a path.
-        reason: Why it does not follow, or is not known; empty where it follows.
-        gain: Motion shown for motion asked; None unless it follows.
-        a_frame: Motion of one frame at speed 1, metres or radians; None likewise.
-        fit: Median share of the motion that follows the time course of what was asked; None without motion.
+        decoded: Number of rollouts with a decoded path.
+        reason: Why it does not follow, or is unknown; empty if it follows.
+        gain: Shown per requested motion. None unless it follows.
+        a_frame: Motion per frame at speed 1, metres or radians. None unless it follows.
+        fit: Median share of the motion that follows the requested time course. None without motion.
         by_speed: Gain at each speed.
-        beside: What else moves, for each component of `SHOWN`: frames' worth of that component (`UNITS`) for each
-            frame's worth that is asked. None of the control's own component, nor where nothing is decoded.
-        course: Mean share of what was asked that is shown after each frame, and its interval.
+        beside: Cross-talk per component of `SHOWN`, in `UNITS` per requested unit; None for its own component.
+        course: Mean share of the request that is shown after each frame, and its interval.
     """
 
     control: str
@@ -216,12 +205,7 @@ class ControlResult:
 
 @dataclass(frozen=True)
 class SpeedResult:
-    """Whose speed a model moves at.
-
-    Attributes:
-        whose: See `models.calibration.file.Speed`.
-        exponent: Its motion grows with this power of the speed that is asked for; None where nothing moves.
-    """
+    """Whose speed a model moves at: its motion grows with the power `exponent` of the requested speed, if it moves."""
 
     whose: Speed
     exponent: StartImageMean | None = None
@@ -229,18 +213,15 @@ class SpeedResult:
 
 @dataclass(frozen=True)
 class ControlEstimates:
-    """Everything that answers say.
+    """All estimates of a calibration.
 
     Attributes:
-        delay: Frames from a control to its effect, over start images; None where nothing moves, or later than
-            `MAX_DELAY`.
+        delay: Frames from a control to its effect. None if nothing moves, or later than `MAX_DELAY`.
         frames: The delay as a whole number.
-        late: Why there is no delay; empty where there is.
-        controls: Every control, diagonals not among them.
+        late: Why there is no delay; empty if there is one.
+        controls: Every control except diagonals.
         together: Share of each component's single gain that is left on a diagonal, by diagonal and control.
-        drift: What moves while nothing is asked, metres and radians a frame, by component; of starts that are decoded.
-        moving: Whose speed it walks at.
-        turning: Whose speed it turns at.
+        drift: Metres and radians per frame without a request, by component.
     """
 
     delay: StartImageMean | None
@@ -254,16 +235,9 @@ class ControlEstimates:
 
 
 def displacement(poses: FloatArray) -> FloatArray:
-    """Sums of the steps of a camera in its own level frame.
-
-    A step is taken apart along the mean of the headings at its ends. Frames without a pose are passed over.
-
-    Args:
-        poses: (n, 4, 4) camera-to-world in the frame of a level first camera, which looks along z; NaN where unknown.
-
-    Returns:
-        (n, 6) metres ahead, to the left and up, radians of yaw, pitch and roll; NaN where unknown.
-    """
+    """Cumulative steps (n, 6) of a camera in its own level frame, along mean headings: metres ahead, left and up,
+    radians of yaw, pitch, roll. `poses` are camera-to-world, the first camera level and looking along z; NaN if
+    unknown."""
     poses = np.asarray(poses, np.float64)
     if poses.ndim != 3 or poses.shape[1:] != (4, 4):
         raise ShapeError(f"poses are (n, 4, 4), got {poses.shape}")

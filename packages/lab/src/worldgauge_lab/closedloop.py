@@ -46,12 +46,10 @@ class ClosedLoopArm:
     """One row of a study: a model under some settings of the suite.
 
     Attributes:
-        label: Names it in tables and drawings.
-        model: Its name, as for a run.
         settings: Of the suite, beyond those of the user.
         family: Arms of one family are joined by a line.
-        base: Label of the arm that it is compared with; None for an arm that others are compared with.
-        noise: Level of noise over the truth, where that is what differs.
+        base: Label of the arm that it is compared with. None for an arm that others are compared with.
+        noise: Noise level over the ground truth, if that is what differs.
     """
 
     label: str
@@ -64,14 +62,7 @@ class ClosedLoopArm:
 
 @dataclass(frozen=True)
 class ClosedLoopRequest:
-    """What the user asks of a study.
-
-    Attributes:
-        models: Names as for a run; empty for the study's own.
-        settings: Of the suite, for all arms.
-        candidates: Values of M to compare as well.
-        baselines: Whether quality and controllability have the baselines beside the models.
-    """
+    """What the user requests of a study; `candidates` are values of M, `settings` of the suite for all arms."""
 
     models: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -84,10 +75,8 @@ class ClosedLoopStudy:
     """An analysis of the paper.
 
     Attributes:
-        name, question: What it is called, and what it asks.
-        arms: Makes its rows from what the user asks.
-        drawn: As points in a plane, lines of a sweep, a line over levels of noise for each task, or a list.
-        measure: Metric on the horizontal axis; None where the arms themselves are what differs.
+        drawn: Points in a plane, lines of a sweep, a line over noise levels per task, or a list.
+        measure: Metric on the horizontal axis. None if the arms themselves are what differs.
         caveat: What its readers must know.
     """
 
@@ -101,13 +90,7 @@ class ClosedLoopStudy:
 
 @dataclass(frozen=True)
 class ArmResult:
-    """What came of an arm.
-
-    Attributes:
-        success: In percent, over all episodes.
-        measure: Where the study has one.
-        by_task: Success by task.
-    """
+    """Results of an arm; `success` is in percent, over all episodes."""
 
     arm: ClosedLoopArm
     success: Cell
@@ -127,15 +110,7 @@ class ArmGain:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What came of a study.
-
-    Attributes:
-        points: One for each arm, in the order of the study.
-        gains: Of every arm that has a base.
-        correlation: Of the measure with success over arms; None where the study draws no plane.
-        tables: For people, the study's own first.
-        words: What can be concluded, a sentence each.
-    """
+    """What came of a study: points per arm, gains of arms with a base, and `correlation` of measure and success."""
 
     study: ClosedLoopStudy
     points: tuple[ArmResult, ...]
@@ -438,11 +413,8 @@ def run_study(
     deadline_s: float | None = DEADLINE_S,
     progress: RunWatcher | None = None,
 ) -> StudyResult:
-    """Run what study `name` compares, and say what came of it.
-
-    Each arm has a run folder of its own below `out`/runs. Started again it goes on where it stopped, and studies that
-    share arms share their runs.
-    """
+    """Run a study, and return its findings. Each arm has a run folder below `out`/runs, so studies resume, and share
+    the runs of shared arms."""
     if name not in STUDIES:
         raise UnknownNameError("study", name, list(STUDIES))
     if not baselines and STUDIES[name].drawn != "plane":
@@ -490,10 +462,7 @@ NOISE = "noise (0: the simulator itself)"
 
 
 def write_study(finding: StudyResult, out: Path, command: str = "") -> Path:
-    """Write the page of `finding` to `out`, and its drawing beside it as .svg; each whole or not at all.
-
-    The page names the `command` that made it.
-    """
+    """Write the page of `finding` to `out`, naming `command`, and its drawing beside it as .svg, each atomically."""
     styles, study = _styles(finding), finding.study
     n = max(point.success.n for point in finding.points)
     marked = "Dashed" if study.drawn == "levels" else "Hollow"

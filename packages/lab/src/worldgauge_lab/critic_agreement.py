@@ -25,14 +25,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StudyCase:
-    """One build.
+    """One build, with its scores against the ground truth.
 
     Attributes:
-        structure: Its number in the study.
-        blocks: Blocks of the truth.
-        matching: Matching score to the truth, 0 to 10.
-        f1: Matching F1 to the truth.
-        typed_iou: Typed IoU to the truth.
+        blocks: Blocks of the ground truth.
+        matching: Matching score, 0 to 10.
         grades: The critic's evaluation, 1 to 10, by kind of task.
     """
 
@@ -51,10 +48,8 @@ class CriticAgreement:
     """Spearman's coefficient of evaluations with a measure.
 
     Attributes:
-        over: "all", UNMOVED or a damage for the cases of all structures together; "each structure, all" or unmoved for
-            the mean over structures of the coefficient within each.
-        spearman: The coefficient; None where undefined.
-        interval: 95% interval over structures; None where undefined.
+        over: "all", UNMOVED or a damage for pooled cases; "each structure, ..." for the mean within structures.
+        interval: 95 % interval over structures. None if undefined, as the coefficient.
         n: Number of cases, or of structures.
     """
 
@@ -81,13 +76,7 @@ def agreement_of(cases: Sequence[StudyCase], rng: np.random.Generator) -> Iterat
 
 
 def spearman(x: Array, y: Array, weights: Array) -> Array:
-    """Return coefficients (draws,) of n pairs; NaN if one of the two is constant.
-
-    Args:
-        x: (n,).
-        y: (n,).
-        weights: (draws, n), how often each pair counts.
-    """
+    """Coefficients (draws,) of n pairs, weighted by (draws, n) counts; NaN if one of the two is constant."""
     a, b = (_centred(values, weights) for values in (x, y))
     spread = (weights * a * a).sum(1) * (weights * b * b).sum(1)
     found = np.full(len(weights), np.nan)
@@ -162,12 +151,7 @@ Test = Callable[[Sequence[StudyCase]], bool | None]
 
 @dataclass(frozen=True)
 class Criterion:
-    """One statement.
-
-    Attributes:
-        value: A share of structures, or a mean coefficient; None where there is nothing to measure.
-        least: What must be reached; None for a limit of the critic, which is reported and not required.
-    """
+    """One statement; `least` must be reached, or is None for a limit of the critic that is only reported."""
 
     name: str
     value: float | None

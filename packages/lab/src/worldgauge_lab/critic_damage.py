@@ -29,10 +29,8 @@ class Damage:
     """One kind of damage.
 
     Attributes:
-        made: (truth, dose, rng) -> the damaged build, None if there is nothing to damage. With one generator state,
-            what a smaller dose damages a larger one damages too, in the same way.
+        made: (truth, dose, rng) -> damaged build, or None. For one rng state, larger doses include smaller ones.
         doses: How much, in `unit`, increasing; a single 1 for damage without doses.
-        unit: Unit of the doses.
     """
 
     name: str
@@ -71,10 +69,7 @@ def removed(truth: Blueprint, share: float, rng: np.random.Generator) -> Bluepri
 
 
 def added(truth: Blueprint, share: float, rng: np.random.Generator) -> Blueprint | None:
-    """Add a share of blocks, relative to those there are, of random materials of the build.
-
-    They are put in random free cells of a slightly larger box.
-    """
+    """Add a share of blocks in random materials of the build, to random free cells of a slightly larger box."""
     margin = 1
     while np.prod(np.array(truth.cells.shape) + margin) < 2 * truth.blocks:
         margin += 1

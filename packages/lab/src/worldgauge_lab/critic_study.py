@@ -51,9 +51,7 @@ class CriticStudy:
 
     Attributes:
         falling: Share of structures whose evaluation never rises with the dose, by (kind, damage).
-        bars: What must hold.
-        accepted: Whether all bars hold.
-        reasons: Which do not.
+        reasons: Which bars do not hold.
     """
 
     source: str
@@ -108,10 +106,7 @@ class StudyBuild(NamedTuple):
 def study(
     data: Path | None = None, *, structures: int = 66, seed: int = 42, critic: Critic | None = None
 ) -> CriticStudy:
-    """Run the study on structures of ours, or of a folder, taken evenly from its list.
-
-    It takes about 2 s per structure of ours on one core.
-    """
+    """Run the study on our structures, or on a folder's, evenly from its list. About 2 s per structure and core."""
     if structures < 1:
         raise UsageError(f"a study takes 1 structure or more, not {structures}")
     rng = np.random.default_rng([seed, 0])

@@ -35,13 +35,12 @@ _HELD_TICKS = 12
 
 @dataclass(frozen=True)
 class Deviation:
-    """The embedded physics against the game's, tick by tick, each from the game's body of the tick before.
+    """Embedded physics against the game's, tick by tick, each from the game's body of the tick before.
 
     Attributes:
         worst: Largest difference of position (metres) or velocity (metres per tick) in one tick.
         equal: Share of ticks below EQUAL_M.
-        walked: Largest distance of the two bodies in metres over whole walks from one start, of walks whose every tick
-            is equal.
+        walked: Largest distance in metres over whole walks from one start whose every tick is equal.
     """
 
     ticks: int

@@ -19,11 +19,7 @@ CONTRAST, OFFSET, NOISE = 0.1, 0.1, 0.12
 
 
 def as_imagined(strips: Strip, rng: np.random.Generator) -> Strip:
-    """Strips as a model may show them: each with other colours and exposure, a third blurred, half of them noisy.
-
-    Args:
-        strips: (n, rows, columns, 3) in [-1, 1].
-    """
+    """Strips (n, rows, columns, 3) in [-1, 1] as a model may show them: recoloured, a third blurred, half noisy."""
     each = (len(strips), 1, 1, 3)
     made = strips * (1 + rng.uniform(-CONTRAST, CONTRAST, each)) + rng.uniform(-OFFSET, OFFSET, each)
     wide = np.pad(made, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge")
@@ -65,12 +61,7 @@ def through_patches(by_patches: Array, values: Array, wraps: bool) -> Array:
 
 
 class Adam:
-    """Fits weights step by step (Kingma and Ba 2015), the rate rising at first and then falling to nothing as a cosine.
-
-    Args:
-        weights: Before the first step.
-        steps: How many there will be.
-    """
+    """Fits weights step by step (Kingma and Ba 2015); the rate rises at first, then falls to 0 as a cosine."""
 
     RATE, WARM_UP, DECAY = 2e-3, 50, 1e-4
 
@@ -106,15 +97,9 @@ def trained_on_homes(
     gradients: Callable[[Weights, S, np.random.Generator], Weights],
     quality: Callable[[Weights, Sequence[S]], dict[str, float]],
 ) -> tuple[Weights, dict[str, Any]]:
-    """Fit a network to samples of homes, a home at a time; returns its weights and metadata.
-
-    Args:
-        homes, held_out: Homes of the training split to learn from, and of the validation split to judge it by.
-        epochs, progress: Rounds over the homes; called with what is done of the total.
-        salt, version: Of the random numbers of each home; of the file.
-        sample, initial, gradients, quality: What the network learns from a home, its first weights, how a sample moves
-            them, and what is measured in the end.
-    """
+    """Fit a network to samples of homes, a home at a time; returns its weights and metadata. Homes are of the training
+    split, `held_out` ones of the validation split. `salt` is of the random numbers of each home, `version` of the
+    file."""
     total = homes + held_out + homes * epochs
 
     def samples(split: str, count: int, before: int) -> list[S]:

@@ -46,13 +46,7 @@ _GOAL_ROOM_M = 0.2
 
 
 class HomeSample(NamedTuple):
-    """What one home teaches.
-
-    Attributes:
-        views: (VIEWS, 24, 32, 3).
-        panoramas: (PANORAMAS, 24, 128, 3).
-        metres: (VIEWS, PANORAMAS), the way from each view to each panorama.
-    """
+    """Views (n, 24, 32, 3), panoramas (m, 24, 128, 3) of one home, and path lengths (n, m) in metres."""
 
     views: Strip
     panoramas: Strip
@@ -116,11 +110,7 @@ def train(
 
 
 def quality(weights: Weights, samples: Sequence[HomeSample]) -> dict[str, float]:
-    """How well a network orders places, means over the panoramas of homes.
-
-    Returns:
-        Spearman's correlation of its estimates with the metres to walk: over all views, and over those within 3 m.
-    """
+    """Spearman's correlation of estimates with metres to walk, over all views and over those within 3 m."""
     everywhere, nearby = [], []
     for one in samples:
         views, panoramas = encode(weights, one.views, wraps=False), encode(weights, one.panoramas, wraps=True)

@@ -48,13 +48,7 @@ _PANORAMA = Panorama(256, 144)
 
 
 class HomePanoramas(NamedTuple):
-    """What one home teaches.
-
-    Attributes:
-        strips: (n, 48, 256, 3).
-        room: (n,), index in KINDS.
-        shown: (n, THINGS) bool.
-    """
+    """Strips (n, 48, 256, 3) of one home, with the index in KINDS of each room and what is shown (n, THINGS)."""
 
     strips: Strip
     room: NDArray[np.int64]

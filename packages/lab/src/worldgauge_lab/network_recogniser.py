@@ -41,14 +41,7 @@ _PRESENT_SHARE = 0.002
 
 @dataclass(frozen=True)
 class LabelledView:
-    """A training image.
-
-    Attributes:
-        image: (H, W, 3) uint8.
-        boxes: Of the things in it.
-        labels: Indices into LABELS, one per box.
-        present: (27,) bool.
-    """
+    """A training image (H, W, 3) uint8 with boxes, an index into LABELS per box, and present labels (27,)."""
 
     image: Image
     boxes: tuple[Box, ...]
@@ -57,10 +50,8 @@ class LabelledView:
 
 
 def labelled_views(home: Home, n: int, rng: np.random.Generator) -> Iterator[LabelledView]:
-    """Yield n views from where a walker can stand, most towards a thing whose label is drawn uniformly.
-
-    Boxes are those that a target gets; two of five are worsened as tracked ones are: shifted, or of a part.
-    """
+    """Yield n views from where an agent can be, most towards a thing of a uniformly drawn label. Boxes are those that a
+    target gets; two of five are shifted or partial, as tracked ones are."""
     things = {thing.instance: LABELS.index(thing.category) for thing in home.objects if thing.category in LABELS}
     floor = home.floor
     places = floor.points_of(np.argwhere(floor.clearance_m > RADIUS_M))
@@ -219,15 +210,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Collected:
-    """Features and labels of some homes.
-
-    Attributes:
-        boxes: (n, features).
-        labels: (n,).
-        scenes: (m, features).
-        present: (m, 27).
-        digest: Of homes and features.
-    """
+    """Features (n, features) and labels (n,) of boxes of some homes, and features and labels (m, 27) of scenes."""
 
     boxes: NDArray[np.float32]
     labels: NDArray[np.int64]
@@ -285,15 +268,8 @@ def _fitted(
     hidden: int,
     shares_of: Callable[[FloatArray], FloatArray],
 ) -> Perceptron:
-    """Fit a network of one hidden layer by Adam with dropout and decay of weights, to cross-entropy.
-
-    Args:
-        features: (n, m).
-        targets: (n, 27) probabilities.
-        weights: (n,), None for equal ones.
-        hidden: Units of the hidden layer.
-        shares_of: What makes probabilities of logits: the softmax, or the logistic function.
-    """
+    """Fit one hidden layer to `targets` (n, 27) probabilities by cross-entropy: Adam, dropout, weight decay. `weights`
+    (n,) are per sample; `shares_of` is the softmax or the logistic function."""
     rng = np.random.default_rng(0)
     mean, scale = features.mean(0), features.std(0) + np.float32(1e-3)
     inputs = (features - mean) / scale
@@ -371,12 +347,7 @@ class ConfidenceBin(NamedTuple):
 
 
 def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10) -> list[ConfidenceBin]:
-    """Bin answers by confidence, for a reliability diagram.
-
-    Args:
-        confidence: (n,) in [0, 1].
-        right: (n,) bool.
-    """
+    """Bin answers by confidence (n,) in [0, 1], for a reliability diagram."""
     confidence = np.asarray(confidence, np.float64)
     if confidence.shape != right.shape or confidence.ndim != 1 or not np.isfinite(confidence).all():
         raise ShapeError(f"reliability needs (n,) and (n,) finite values, got {confidence.shape} and {right.shape}")
@@ -389,28 +360,15 @@ def reliability(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10
 
 
 def calibration_error(confidence: FloatArray, right: NDArray[np.bool_], bins: int = 10) -> float:
-    """Return the expected calibration error: the mean over answers of |stated - right| of their bin.
-
-    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 3.
-
-    Args:
-        confidence: (n,) in [0, 1].
-        right: (n,) bool.
-    """
+    """Expected calibration error: mean over answers of |stated - right| of their bin (Guo et al. 2017, equation 3)."""
     found = reliability(confidence, right, bins)
     n = sum(each.n for each in found)
     return sum(each.n * abs(each.stated - each.right) for each in found) / n if n else float("nan")
 
 
 def temperature(logits: FloatArray, labels: NDArray[np.int64]) -> float:
-    """Return the temperature that maximises the likelihood of labels: softmax(logits / temperature).
-
-    A grid search from 0.2 to 5, to a thousandth. Source: Guo et al. 2017, section 4.2.
-
-    Args:
-        logits: (n, k).
-        labels: (n,).
-    """
+    """The temperature that maximises the likelihood of softmax(logits / temperature), searched from 0.2 to 5. Source:
+    Guo et al. 2017, section 4.2."""
     grid = np.exp(np.linspace(np.log(0.2), np.log(5.0), 65))
     for _ in range(3):
         losses = [_loss(logits / t, labels) for t in grid]

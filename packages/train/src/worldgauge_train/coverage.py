@@ -374,11 +374,7 @@ class TrajectoryStatistics:
 
 
 def check(root: Path, *, decode: bool = False, against: Path | None = None) -> TrajectoryStatistics:
-    """Check a folder: every manifest, every step, and the index.
-
-    Args:
-        against: A folder of closed-loop episodes, none of whose scenes may be here.
-    """
+    """Check every manifest, every step and the index; no scene may also be in the closed-loop folder `against`."""
     walks: list[CoverageTrajectory] = []
     errors: list[tuple[str, str]] = []
     warnings: list[tuple[str, str]] = []

@@ -66,11 +66,7 @@ MAX_STEPS = 200_000
 
 
 class TrajectoryStep(NamedTuple):
-    """One row: the action that led to frame k, and where it was taken from.
-
-    Attributes:
-        pose: (4, 4) camera-to-world of frame k.
-    """
+    """One row: the action that led to frame k, and the (4, 4) camera-to-world pose of that frame."""
 
     action: Primitive
     pose: FloatArray
@@ -80,12 +76,7 @@ class TrajectoryStep(NamedTuple):
 
 @dataclass(frozen=True)
 class TrajectoryFacts:
-    """How a trajectory was made.
-
-    Attributes:
-        world: The world; None where there is none.
-        licence: Of its scene; "none" where there is no restriction.
-    """
+    """How a trajectory was made; `licence` is its scene's, "none" if there is no restriction."""
 
     world: WorldFacts | None
     licence: str = "none"
@@ -143,13 +134,8 @@ def write_trajectory(
     *,
     images: Literal["video", "png"] = "video",
 ) -> Path:
-    """Write a walk as <root>/<scene>/<number>/, replacing an existing one.
-
-    The same walk gives the same bytes, and several processes may write at once; call `write_index` after them.
-
-    Args:
-        images: A lossless video, or one PNG per frame.
-    """
+    """Write <root>/<scene>/<number>/, replacing an existing one; equal input gives equal bytes. Several processes may
+    write at once; call `write_index` after them."""
     folder = Path(root) / check_name(scene, "coverage") / trajectory_name(number)
     with atomic_folder(folder) as part:
         size, count = _write_views(part, frames, images)
@@ -185,11 +171,8 @@ def trajectory_name(number: int) -> str:
 
 
 def step_row(k: int, step: TrajectoryStep, scene: str, camera_height_m: float) -> dict[str, Any]:
-    """Make one line of steps.jsonl: plain JSON values.
-
-    coord and habitat_camera_coord: [position, rotation w x y z] of agent and camera in the simulator's frame, as
-    published; pose: the camera's, twelve numbers of camera-to-world in our world frame.
-    """
+    """One JSON line of steps.jsonl. coord and habitat_camera_coord are [position, rotation w x y z] in the simulator's
+    frame; pose is camera-to-world in our frame."""
     pose = np.asarray(step.pose, np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
         raise ShapeError(f"step {k} needs a finite camera-to-world pose (4, 4), got {pose.shape}")
@@ -254,14 +237,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def picture(path: Path, size: tuple[int, int]) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Read a PNG of known size.
-
-    Args:
-        size: (width, height) in pixels.
-
-    Returns:
-        (H, W, 3) uint8.
-    """
+    """Read a PNG as (H, W, 3) uint8; `size` is (width, height)."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -19,26 +19,15 @@ from worldgauge.worlds.walking.primitives import Primitive, Stance, walked
 
 
 class PathLengths:
-    """Lengths of shortest paths over the floor of `geodesic`, which bend at corners of its cells only.
-
-    They equal those of `Geodesic.distance` or are shorter: exact but for 1e-4 of a cell per corner. A home has some
-    hundred corners; the paths between them are found once.
-    """
+    """Shortest path lengths over the floor of `geodesic`, with bends at cell corners only. Exact to 1e-4 of a cell per
+    corner: equal to `Geodesic.distance`, or shorter."""
 
     def __init__(self, geodesic: Geodesic) -> None:
         self._free = geodesic.navigable
         self._origin, self._cell_m = np.array(geodesic.floor.origin), geodesic.floor.cell_m
 
     def distances(self, a_xy: ArrayLike, b_xy: ArrayLike) -> FloatArray:
-        """Compute shortest path lengths.
-
-        Args:
-            a_xy: (n, 2) metres.
-            b_xy: (m, 2) metres.
-
-        Returns:
-            (n, m) metres; infinite without a path, or where a walker cannot stand.
-        """
+        """Path lengths (n, m) in metres; infinite without a path, or where an agent cannot be."""
         from worldgauge_train import coverage_paths as kernel
 
         a, b = self._cells(a_xy), self._cells(b_xy)
@@ -95,10 +84,10 @@ class TourRules:
 
     Attributes:
         density_m2: Points per square metre (rho).
-        n_points: "max" of MANY_POINTS and the density's, or the "min", of which one is the start.
+        n_points: "max" of MANY_POINTS and the density's number, or their "min", which includes the start.
         next_goal: The "nearest", or the one whose distance is nearest to 2 m ("near_2m").
         reserve: Whether points that are neither leaves nor close to one may become leaves later.
-        turned: Whether the walker is turned towards each goal without an action, so that each leg is a clip by itself.
+        turned: Whether each leg begins turned towards its goal without an action, and is a clip by itself.
     """
 
     density_m2: float = 4.0
@@ -128,11 +117,7 @@ class TourLeg(NamedTuple):
 
 
 class Tour:
-    """The waypoints among the points of a scene, and the legs of a walk to them.
-
-    Args:
-        distances_m: (n, n) metres by the shortest path, infinite where there is none.
-    """
+    """The waypoints of a scene and the legs to them; `distances_m` (n, n) are path lengths, infinite without a path."""
 
     def __init__(
         self, distances_m: ArrayLike, n_leaf: int, rules: TourRules = PAPER, *, points: Sequence[int] | None = None
@@ -149,11 +134,8 @@ class Tour:
         self.waypoints, self.leaves = self._select(chosen)
 
     def legs(self, go: Go, start: int) -> Iterator[TourLeg]:
-        """Walk from point `start` to one leaf after the other until none is left but the walker's own point.
-
-        In the paper the start is a random leaf. A goal that cannot be reached is given up. `waypoints` and `leaves` are
-        updated after each leg.
-        """
+        """Go from point `start` to leaf after leaf until none is left; an unreachable goal is given up. In the paper
+        the start is a random leaf. `waypoints` and `leaves` change after each leg."""
         here = start
         while others := [leaf for leaf in self.leaves if leaf != here]:
             metres = self._distances[here, list(others)]
@@ -171,10 +153,7 @@ class Tour:
             here = goal if near_m is not None else here
 
     def _select(self, among: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return those of `among` that stay waypoints, and the first n_leaf of them.
-
-        Waypoints at least `spacing_m` apart all stay; then this only sorts.
-        """
+        """Those of `among` that stay waypoints (all if `spacing_m` apart), and the first n_leaf of them."""
         order = ranked(self._distances, among, self.rules.alpha)
         kept: list[int] = []
         reserve: list[int] = []
@@ -209,24 +188,14 @@ def crowding(n_points: int) -> str | None:
 
 
 def leaf_count(n_points: int, rules: TourRules = PAPER) -> int:
-    """Return how many leaves are open at a time, 1 or more.
-
-    The share is rounded up; by the "min" rule down, of all points but the start, which is one of them there.
-    """
+    """Leaves that are open at a time, at least 1; by "max" rounded up, by "min" rounded down and without the start."""
     if rules.n_points == "max":
         return max(math.ceil(Fraction(str(rules.leaf_ratio)) * n_points), 1)
     return max(int(rules.leaf_ratio * (n_points - 1)), 1)
 
 
 def leaf_scores(distances_m: FloatArray, among: Sequence[int], alpha: float) -> FloatArray:
-    """Score how far out points lie: the largest distance to the others, plus alpha times the mean one.
-
-    Args:
-        distances_m: (n, n) metres.
-
-    Returns:
-        (k,) metres.
-    """
+    """Score (k,) in metres how far out points are: largest distance to the others plus alpha times the mean one."""
     within = distances_m[np.ix_(among, among)]
     if len(within) < 2:
         return np.zeros(len(within))
@@ -257,13 +226,11 @@ class WalkStep(NamedTuple):
 
 @dataclass(frozen=True)
 class CoverageWalk:
-    """A walk, one clip after the other.
-
-    In the paper there is one clip; by the released rules one per leg, since the walker is turned between two of them.
+    """An episode of one clip in the paper, and of one clip per leg by the released rules.
 
     Attributes:
         points: (n, 2) metres, evenly spread over the floor.
-        near_m: (n,) least path length from the walk to each point.
+        near_m: (n,) least path length from the episode to each point.
         goals: Indices of points, in the order of the legs; the last is not reached if steps ran out.
     """
 

@@ -238,14 +238,7 @@ class ReplayedState(NamedTuple):
 
 
 def demonstrate(table: Tabletop, *, frames: int = FRAMES) -> Solution | str:
-    """Run the task's expert from the start.
-
-    Args:
-        frames: About as many states are kept, at most 50 per second.
-
-    Returns:
-        The solution, or why there is none.
-    """
+    """Run the task's expert: a solution of about `frames` states, at most 50 per second, or why there is none."""
     done = carried_out(table)
     if not done.solved:
         return "a pose cannot be carried out" if done.moves and done.moves[-1].failed else str(done.reason)

@@ -50,12 +50,7 @@ _VALUES = np.arange(256) / 255.0
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """What is known of the columns of a table.
-
-    Attributes:
-        low: The least value of each column, shape (C,).
-        squares: The sum of the squared distances from the mean.
-    """
+    """Statistics (C,) of the columns of a table; `squares` sums the squared distances from the mean."""
 
     count: int
     low: FloatArray
@@ -122,15 +117,7 @@ _TOGETHER = 100
 
 
 def write_lerobot(clips: Iterable[TrainingClip], out: Path) -> int:
-    """Write walks as a LeRobot data set.
-
-    Args:
-        clips: The walks; all with one rate, frame size and space of actions.
-        out: New folder.
-
-    Returns:
-        Their number. Without any, no folder is left.
-    """
+    """Write clips of one rate, frame size and action space as a LeRobot dataset; return their number (0: no folder)."""
     _demand_pyarrow()
     first, clips = first_of(clips)
     if first is None:
@@ -155,15 +142,7 @@ def write_lerobot(clips: Iterable[TrainingClip], out: Path) -> int:
 
 
 def read_lerobot(folder: Path, split: Split = "test") -> Iterator[TrainingClip | DamagedClip]:
-    """The walks of a LeRobot data set that has poses and cameras, as `write_lerobot` writes them.
-
-    Args:
-        folder: The data set.
-        split: Split that the walks are told to be of; a data set of this form has none of its own worlds.
-
-    Yields:
-        The walks.
-    """
+    """The clips of a LeRobot dataset with poses and cameras, as `write_lerobot` writes it; `split` is only assigned."""
     _demand_pyarrow()
     import pandas as pd
 

@@ -56,11 +56,7 @@ class StoredRecord(NamedTuple):
 
 
 def write_record(file: IO[bytes], data: bytes) -> int:
-    """Append a record to a file.
-
-    Returns:
-        Number of bytes written.
-    """
+    """Append a record to a file, and return the number of bytes."""
     length = struct.pack("<Q", len(data))
     for part in (length, _packed(length), data, _packed(data)):
         file.write(part)
@@ -107,11 +103,7 @@ def encode_example(features: Mapping[str, Values]) -> bytes:
 
 
 def decode_example(record: StoredRecord) -> dict[str, Any]:
-    """The features of a record.
-
-    Returns:
-        A list of bytes, or an array of floats or integers, by name.
-    """
+    """The features of a record by name: lists of bytes, or arrays of floats or integers."""
     from google.protobuf.message import DecodeError
 
     if int.from_bytes(_packed(record.data), "little") != record.checksum:
@@ -195,16 +187,8 @@ INTRINSICS = ("fx", "fy", "cx", "cy")
 
 
 def write_rlds(clips: Iterable[TrainingClip], out: Path, *, shard_bytes: int = SHARD_BYTES) -> int:
-    """Write walks as RLDS. Pictures are PNG, so frames come back as they are; the same walks give the same bytes.
-
-    Args:
-        clips: The walks; all of one split, with one rate, frame size and space of actions.
-        out: New folder.
-        shard_bytes: Size at which the next file begins.
-
-    Returns:
-        Their number. Without any, no folder is left.
-    """
+    """Write clips of one split, rate, frame size and action space as RLDS; return their number (0: no folder). Images
+    are PNG, so frames come back exactly; equal clips give equal bytes."""
     demand_packages()
     first, clips = first_of(clips)
     if first is None:
@@ -226,15 +210,7 @@ def write_rlds(clips: Iterable[TrainingClip], out: Path, *, shard_bytes: int = S
 
 
 def read_rlds(folder: Path, split: Split = "test") -> Iterator[TrainingClip | DamagedClip]:
-    """The walks of a folder that `write_rlds` wrote.
-
-    Args:
-        folder: The folder.
-        split: The split.
-
-    Yields:
-        The walks; none where it has another split.
-    """
+    """The clips of a folder that `write_rlds` wrote; none if it has another split."""
     demand_packages()
     info, where = read_json_object(folder / "dataset_info.json"), folder / "dataset_info.json"
     try:

@@ -84,16 +84,7 @@ SHARD_BYTES = 256 << 20
 
 
 def write_webdataset(clips: Iterable[TrainingClip], out: Path, *, shard_bytes: int = SHARD_BYTES) -> int:
-    """Write walks as shards. The same walks give the same bytes.
-
-    Args:
-        clips: The walks.
-        out: New folder.
-        shard_bytes: Size at which the next shard begins.
-
-    Returns:
-        Their number. Without any, no folder is left.
-    """
+    """Write clips as shards of about `shard_bytes`; return their number (0: no folder). Equal clips, equal bytes."""
     count = shard = 0
     first, clips = first_of(clips)
     if first is None:

@@ -39,22 +39,17 @@ MOST_STEPS = 1000
 @models.register("trained", short_form="folder")
 class Trained:
     """A network of `worldgauge train`, which draws a step of frames at a time from its own last ones.
-
     "trained:FOLDER" is short for "trained?folder=FOLDER".
 
     Args:
-        folder: Folder of the checkpoint.
-        steps: Denoising steps in place of the checkpoint's. Networks of the stage "regress" have none.
-        memory: "window" fetches the last frame in place of those that the memory picks. None for the trained memory.
-        window: Steps within sight in place of the network's own, at most as many.
+        steps: Denoising steps instead of the checkpoint's. Networks of the stage "regress" have none.
+        memory: "window" fetches the last frame instead of the memory's picks. None for the trained memory.
+        window: Steps within sight, at most the network's own number.
         guidance: How far guesses go away from those without actions; 1 leaves them.
-        stabilise: Level of noise that is added to what was drawn before it is gone on from, such as 0.05.
+        stabilise: Noise level added to generated frames before the next step, such as 0.05.
         weights: "ema", the running average, or "last", those of the last step.
-        device: Where it runs, such as "cuda"; the CPU by default.
-        precision: "float32" or "bfloat16".
-        codec: Folder of the autoencoder of a network that was trained with an adopted one.
-        as_size: Size in which frames are taken and given, such as "256x144", in place of the size that they are drawn
-            in; smooth in between.
+        codec: Folder of the autoencoder, if it was trained with an adopted one.
+        as_size: Frame size at input and output, such as "256x144", instead of the network's own.
     """
 
     def __init__(
@@ -257,16 +252,11 @@ def _device(named: str) -> str:
 @models.register("adapted")
 class Adapted:
     """A video pipeline of diffusers with an adapter of `worldgauge post-train`, a call after another.
-
-    Each call begins with the last frame and has the frames that were trained on; what is too much is left out.
+    Each call begins with the last frame and has as many frames as in training; surplus frames are dropped.
 
     Args:
-        folder: Folder of the adapter.
         base: Folder of the pipeline that it was made for; another one is refused.
-        steps: Denoising steps.
-        guidance: Scale of guidance; by default none where no words are told, else the pipeline's own.
-        device: Where it runs, such as "cuda"; the CPU by default.
-        precision: "float32" or "bfloat16".
+        guidance: By default none without a prompt, else the pipeline's own.
     """
 
     imagines: ClassVar[bool] = True

@@ -71,10 +71,7 @@ def coverage_clips(folder: Path, split: Split) -> Iterator[TrainingClip | Damage
 @training_sources.register("demonstrations")
 def demonstration_clips(folder: Path, split: Split) -> Iterator[TrainingClip | DamagedClip]:
     """The front camera's view of an arm, driven by the pose that its hand is asked for, as plans are asked.
-
-    Of each pose FRAMES_A_POSE frames are taken, and the pose of a frame lies on the way to the one that is under way,
-    as in the clips of a plan: both follow poses and no clock.
-    """
+    FRAMES_A_POSE frames per pose; a frame's pose is on the way to the current target, as in the clips of a plan."""
     for place in record_folders(folder):
         name = f"demonstrations/{place.parent.name}/{place.name}"
         found = clip_or_damage(name, partial(_demonstration, place, folder))
@@ -132,10 +129,8 @@ _PUBLISHED: dict[str | None, Split] = {"train": "train", "validation": "val", "t
 @training_sources.register("loopnav")
 def loopnav_clips(folder: Path, split: Split) -> Iterator[TrainingClip | DamagedClip]:
     """Loops, also walks that are none, for keys and frames fit all the same.
-
-    A folder that was collected is of one split, by default "test". Of the published set, villages 1 to 16 are "train",
-    17 and 18 "val", 19 and 20 "test".
-    """
+    A collected folder has one split, by default "test". Of the published villages, 17 and 18 are "val", 19 and 20
+    "test"."""
     collected = (folder / MANIFEST).exists()
     own = told_split(folder) or "test"
     worlds, pictures = worlds_of(folder), pictures_of(folder)
@@ -205,14 +200,7 @@ class MindWalks:
         return tuple(sorted({space_of(*one).name for one in used}))
 
     def clip(self, number: int, seed: int, split: Split, size: tuple[int, int]) -> TrainingClip:
-        """Draw a clip; see `WalkSource.clip`.
-
-        Args:
-            number: Its number.
-            seed: Seed of all clips.
-            split: Split of its world.
-            size: (width, height) of its frames.
-        """
+        """Generate a clip; see `WalkSource.clip`. `size` is (width, height)."""
         world, _ = divmod(number, PER_WORLD)
         turn, at = divmod(world, len(self.families))
         perspective = cast(Perspective, self.perspectives[turn % len(self.perspectives)])
@@ -240,9 +228,7 @@ class MindWalks:
 @training_sources.register("targetbench")
 def target_clips(folder: Path, split: Split) -> Iterator[TrainingClip | DamagedClip]:
     """Whole walks, a frame a row of their path. Scenarios of the benchmark are of the split "test".
-
-    Where the field of view is not stored, it is taken to be that of our own scenarios.
-    """
+    If the field of view is not stored, it is that of our scenarios."""
     for scenario in discover_scenarios(folder):
         if split == (scenario.split if scenario.split in ("train", "val") else "test"):
             yield clip_or_damage(f"target/{scenario.id}", partial(_scenario, scenario, split))
@@ -273,11 +259,7 @@ Recipe = Literal["plain", "augmented"]
 
 @dataclass(frozen=True)
 class Manifest:
-    """What was written.
-
-    Attributes:
-        left_out: Reason by scenario that is left out.
-    """
+    """What was written; `left_out` is the reason by scenario."""
 
     path: Path
     clips: int
@@ -285,10 +267,7 @@ class Manifest:
 
 
 def write_manifest(scenarios: Sequence[Scenario], path: Path, recipe: Recipe = "plain") -> Manifest:
-    """Write one JSON line per clip: id, scenario, video, frames, fps, caption of its first frame, instruction.
-
-    A scenario with a fault, or whose video is unreadable or too short, is left out and listed.
-    """
+    """Write one JSON line per clip; scenarios with a fault, or an unreadable or short video, are listed instead."""
     if recipe not in get_args(Recipe):
         raise UsageError(f"unknown recipe '{recipe}'; choose one of {', '.join(get_args(Recipe))}")
     path = Path(path)

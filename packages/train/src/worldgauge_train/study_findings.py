@@ -27,12 +27,7 @@ from worldgauge.report.wording import number, times
 
 @dataclass(frozen=True)
 class Study:
-    """A study.
-
-    Attributes:
-        drawn: As lines over `Arm.at`, as points over frames/s, or as a list.
-        is_timed: Whether the speed of answers belongs to it.
-    """
+    """A study, shown as lines over `Arm.at`, as a plane over frames/s, or as a list."""
 
     name: str
     question: str
@@ -50,9 +45,9 @@ class Arm:
         label: Names it in tables and drawings.
         model: Text that names the model, as for a run.
         family: Arms of one family are joined by a line.
-        at: Where it stands on the horizontal axis. None for a model that others are seen beside.
-        base: Label of the arm that it is compared with. None for none.
-        tick: What is written at `at`, by default the number.
+        at: Position on the horizontal axis. None for a model that others are compared with.
+        base: Label of the arm that it is compared with, if any.
+        tick: Text at `at`, by default the number.
     """
 
     label: str
@@ -168,8 +163,7 @@ class LogLaw(NamedTuple):
         b: What ten times the clips add.
         interval: 95 % interval of b. None for a single cluster of tasks.
         seeds: Trainings at each number.
-        tasks: Tasks that all trainings have a value of.
-        clusters: Clusters that they are of.
+        tasks: Tasks for which all trainings have a value.
     """
 
     a: float
@@ -189,12 +183,9 @@ def fit_law(
     n: int = 10_000,
     level: float = 0.95,
 ) -> LogLaw | None:
-    """Fit a line over the logarithm of the number of clips, by least squares over the trainings.
-
-    Tasks that some training lacks are left out everywhere, so all points are means of the same tasks. For the interval
-    whole clusters of tasks are drawn again, the same for all trainings, and at each number the trainings. Percentiles
-    of so few are too narrow (Hesterberg 2015), so both are spread by sqrt(k / (k - 1)).
-    """
+    """Fit value = a + b log10(clips) by least squares over the trainings, on tasks that all of them have. The interval
+    resamples clusters and trainings, spread by sqrt(k / (k - 1)), since percentiles of so few are too narrow
+    (Hesterberg 2015)."""
     counts = sorted(values)
     if any(count < 1 for count in counts):
         raise ShapeError("a law over log10(n) needs numbers of clips from 1 on")
@@ -261,9 +252,9 @@ class ArmScores:
 
     Attributes:
         values: By metric, value by task.
-        speeds: Frames a second of each task.
-        flag: Why its values must not be taken at their face, such as "does not move".
-        scenes: What is known of the scenes that it was trained on; empty of what was not trained.
+        speeds: Frames per second of each task.
+        flag: Why its values are misleading, such as "does not move".
+        scenes: What is known of its training scenes; empty if untrained.
     """
 
     arm: Arm
@@ -285,12 +276,7 @@ class StudyGain(NamedTuple):
 
 @dataclass(frozen=True)
 class Point:
-    """Means of an arm.
-
-    Attributes:
-        cells: Mean of each measure, in their order.
-        speed: Frames a second; None where that is not known.
-    """
+    """Means of an arm: a cell per measure, in order, and its frames per second if known."""
 
     arm: Arm
     cells: tuple[Cell, ...]
@@ -299,14 +285,7 @@ class Point:
 
 @dataclass(frozen=True)
 class StudyFinding:
-    """What came of a study.
-
-    Attributes:
-        points: One for each arm, in the order of the study.
-        gains: Of every arm that has a base.
-        laws: Laws over the number of clips, by metric and family, where the study fits some.
-        words: What can be concluded, a sentence each.
-    """
+    """What came of a study: points per arm, gains of arms with a base, laws by metric and family."""
 
     study: Study
     suite: str

@@ -40,13 +40,7 @@ DETAIL = "detail"
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """What a study asks, and how.
-
-    Attributes:
-        metrics: Metrics to compare. Empty for the suite's headline and its detail.
-        beside: Models that are asked as well, such as "freeze".
-        settings, workers, seed, limit, deadline_s, progress: As for `engine.run.run`.
-    """
+    """What a study runs; without `metrics`, it compares the suite's headline and detail. `beside`: further models."""
 
     suite: str
     data: Path

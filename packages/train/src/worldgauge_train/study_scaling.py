@@ -32,9 +32,8 @@ class Trainings:
         sources: Names of training sources with a folder of each.
         clips: Numbers of clips. 0 is the base as it is.
         seeds: Trainings at each number, with the seeds 0, 1, and so on.
-        bases: Checkpoints that go on learning, each clip once.
-        recipe: In place of bases, what is trained from nothing, with the same steps for every number of clips.
-        progress: Called with the folder of a checkpoint and how far it has come.
+        bases: Checkpoints that are trained further, each clip once.
+        recipe: Trained from scratch instead of bases, with the same steps for every number of clips.
     """
 
     sources: Sequence[tuple[str, Path]]

@@ -32,23 +32,15 @@ class SetPart:
     """The part of one suite in a set.
 
     Attributes:
-        suite: Name of the suite, of its collection and of its folder.
         options: Options of the collection, without those at their defaults.
-        files: SHA-256 of each file by its path in the folder. Empty where the part is not frozen.
+        files: SHA-256 of each file by its path in the folder. Empty if the part is not frozen.
         tasks: First digits of the fingerprint of each task with the suite's default settings, by id.
-        minutes: About how much CPU time it takes to make, on one core of a machine of 2026. None if not measured.
-        tasks_count: Number of tasks.
-        clusters: Number of clusters.
+        minutes: CPU time to make it, on one core of a machine of 2026.
         frames: Frames that one model generates for all tasks with the suite's default settings.
-        requests: Rollouts that make them. 0 for one per task.
+        requests: Rollouts that generate them. 0 for one per task.
         fps: Frames per second of the recordings. 0 if a frame is a step without duration.
-        megabytes: Size on disk.
-        task_s: CPU seconds per task of a model whose video moves, with the suite's default settings, beside the model's
-            own.
+        task_s: CPU seconds per task beside the model's own, for a model whose video moves.
         spread: Standard deviation over clusters of the paired difference of two baselines, in the headline's unit.
-        baselines: Baselines whose scores ship with worldgauge.
-        baselines_sha256: SHA-256 of the file of these scores.
-        baselines_file: That file. None if none ships.
     """
 
     suite: str
@@ -81,11 +73,7 @@ class SetPart:
 
 @dataclass(frozen=True)
 class NamedSet:
-    """A set of all suites.
-
-    Attributes:
-        made_with: Versions of packages, and the kind of processor, with which it was frozen.
-    """
+    """A benchmark set of all suites; `made_with` has the package versions and the kind of CPU that froze it."""
 
     name: str
     version: int
@@ -144,11 +132,9 @@ def open_set(name: str) -> NamedSet:
 def membership(
     suite: str, tasks: Iterable[Task], sets: Iterable[NamedSet] | None = None, data: Path | None = None
 ) -> dict[str, Any] | None:
-    """The set that the tasks of a run are of; None if one is of no set, or of another set than the rest.
+    """The set that holds all tasks: "name", "version", "tasks" (of the run) and "of" (of the set); None if none does.
 
-    Data that were made with the options of a part without digests are of it, too, but not frozen.
-
-    Returns "name", "version", "tasks" (of the run) and "of" (of the set; None if that is not frozen).
+    Data made with the options of a part that has no digests belong to it, with "of" None.
     """
     asked = {task.id: digits_of(task.fingerprint) for task in tasks}
     if not asked:

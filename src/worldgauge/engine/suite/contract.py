@@ -459,11 +459,7 @@ class Stopwatch:
         self._gpu_peak_bytes: int | None = None
 
     def rollout(self, model: WorldModel, request: RolloutRequest) -> Iterator[Frames]:
-        """Run one rollout, checked as by `checked_rollout`. It counts when it has ended.
-
-        Returns:
-            The chunks (n, H, W, 3) uint8.
-        """
+        """Run one rollout in chunks (n, H, W, 3) uint8, checked by `checked_rollout`. It counts when it has ended."""
         return self.timed(model, checked_rollout(model, self.blinded(model, request)))
 
     def blinded(self, model: WorldModel, request: RolloutRequest) -> RolloutRequest:
@@ -496,11 +492,7 @@ class Stopwatch:
         self._add(model, first_s, waited_s, frames)
 
     def batch(self, model: WorldModel, requests: Sequence[RolloutRequest]) -> list[Frames]:
-        """Run a batch of rollouts, checked as by `checked_batch`.
-
-        Returns:
-            One array (horizon, H, W, 3) uint8 for each request, in order.
-        """
+        """Run a batch of rollouts, checked by `checked_batch`: one array (horizon, H, W, 3) uint8 per request."""
         if len(requests) < 2 or not hasattr(model, "rollout_batch"):
             return [np.concatenate(list(self.rollout(model, request))) for request in requests]
         forget_gpu_peak()
@@ -512,10 +504,7 @@ class Stopwatch:
         return answers
 
     def plain(self) -> dict[str, Any] | None:
-        """What was measured, plain JSON values; None without a rollout.
-
-        "questions", "first_s" (mean seconds up to the first frame), "frames" and "seconds" (of all), "gpu_peak_bytes".
-        """
+        """What was measured, as JSON values; None without a rollout. "first_s" is the mean time to the first frame."""
         if not self._questions:
             return None
         return {

@@ -64,11 +64,7 @@ class ColourMeter:
         self._series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in (*TITLES, RECORDING)}
 
     def see(self, index: int, got: Image, want: Image) -> None:
-        """Add a frame.
-
-        Args:
-            got: Imagined frame (H, W, 3) uint8.
-        """
+        """Add a generated frame and its ground truth, (H, W, 3) uint8 each."""
         self.add(index, *both_colours(got, want))
 
     def add(self, index: int, ours: ColourMoments, real: ColourMoments) -> None:
@@ -91,11 +87,7 @@ class ColourMeter:
 
 
 def both_colours(got: Image, want: Image) -> tuple[ColourMoments, ColourMoments]:
-    """Colours of an imagined frame and of the true one, one and the same where the frames are equal.
-
-    Args:
-        got: Imagined frame (H, W, 3) uint8.
-    """
+    """Colours of a generated frame (H, W, 3) uint8 and of the ground truth: one object if the frames are equal."""
     ours = colour_moments(got)
     return ours, ours if np.array_equal(got, want) else colour_moments(want)
 
@@ -141,10 +133,7 @@ def stretch_table(
     suffix: str,
     fewest: int,
 ) -> Table | None:
-    """Table with a column for each stretch of time that has values; None for fewer columns than `fewest`.
-
-    `groups` holds the values and their clusters, model by model as in `kinds`, for each stretch.
-    """
+    """Table with a column per stretch of time that has values. `groups`: values and clusters by model, then stretch."""
     unit, better, bounds = metric_facts(metric)
     places = range(len(edges_s) - 1)
     cells = iter(make_cells(groups, bounds))
@@ -175,7 +164,7 @@ def _recorded(score: Score) -> dict[int, float | None]:
 def _by_stretch(series: Series, fps: float) -> dict[int, float | None]:
     """Mean of finite values in each stretch of time that has frames, by its place in `EDGES_S`.
 
-    Frame k is at (k + 1) / fps seconds, since frame -1 is the last one that was shown; a stretch ends with its limit.
+    Frame k is at (k + 1) / fps seconds: frame -1 is the last one of the context. A stretch includes its end.
     """
     ordered = sorted(series, key=itemgetter(0))
     found: dict[int, float | None] = {}

@@ -109,10 +109,7 @@ def _plain(one: AwayBin) -> dict[str, Any]:
 def _times_away(
     task: Task, length: int, start: int, crop: tuple[int, ...] | None, *, episode: Episode
 ) -> dict[int, NDArray[np.float16]]:
-    """Seconds away of every pixel, by index in the future; float16, to be small. length: of the episode, in frames.
-
-    A surface that the last second of the context shows counts as never away: redrawing it takes no memory.
-    """
+    """Seconds away of every pixel, by index in the future; float16, to be small. `length`: frames of the episode."""
     assert episode.world is not None
     world, camera = open_world(episode.world), episode.camera
     if crop is not None:
@@ -127,7 +124,7 @@ def _times_away(
         surfaces = _surfaces(world, pose, camera)
         away = clock.see(surfaces, index / fps, shown=shown)
         if not shown:
-            for where, seen in recent:
+            for where, seen in recent:  # redrawing what the end of the context shows takes no memory
                 away[_shows(where, seen, camera, surfaces)] = 0
             found[index - start] = away.astype(np.float16)
         elif index >= start - fps * RECENT_S:

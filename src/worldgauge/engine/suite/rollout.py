@@ -42,11 +42,7 @@ class BridgeSettings:
 
 @dataclass(frozen=True)
 class RateBridge:
-    """The way to a model's own rate and back, for one question.
-
-    Attributes:
-        drawn: How frames of the model are drawn at the suite's times.
-    """
+    """Frame-rate conversion to a model's own rate and back, for one request; `drawn` is how frames are resampled."""
 
     own_fps: float
     fps: float
@@ -111,14 +107,9 @@ class RateBridge:
         )
 
     def draw(self, chunks: Iterable[Frames], seen: Image) -> Iterator[Frames]:
-        """Draw frames of the model at the suite's times, as they come.
+        """Resample frames of the model to the suite's times, as they come.
 
-        Args:
-            chunks: Chunks of `own_frames` frames (n, H, W, 3) uint8; all are taken.
-            seen: The last frame of the context, (H, W, 3) uint8. It stands at time 0.
-
-        Yields:
-            One chunk (n, H, W, 3) uint8 for each of `chunks`, of those frames that can be drawn now; n may be 0.
+        Each chunk (n, H, W, 3) yields one of the frames that are then known; n may be 0. `seen` is the frame at time 0.
         """
         needed, share = self._plan()
         drawn = taken = 0
@@ -134,15 +125,7 @@ class RateBridge:
             yield np.stack(now) if now else np.empty((0, *chunk.shape[1:]), np.uint8)
 
     def poses(self, own: FloatArray, seen: FloatArray) -> FloatArray:
-        """Poses at the suite's times, whichever way frames are drawn.
-
-        Args:
-            own: (own_frames, 4, 4) camera-to-world poses of the model's frames.
-            seen: (4, 4) pose of the last frame of the context.
-
-        Returns:
-            (frames, 4, 4), translation interpolated linearly and rotation along the shortest arc.
-        """
+        """Poses (frames, 4, 4) at the suite's times, for any `drawn`, from poses (own_frames, 4, 4) after `seen`."""
         return poses_between(np.concatenate([seen[None], own]), self._times())
 
     def _times(self) -> FloatArray:
@@ -171,13 +154,7 @@ def is_rate(fps: float, other: float) -> bool:
 
 
 def at_rate(context: Context, fps: float) -> Context:
-    """A context at another rate that ends with the same frame.
-
-    A frame is the nearest recorded one and keeps its own pose and depth. Actions are shared out by time.
-
-    Args:
-        fps: The other rate in frames per second.
-    """
+    """A context at `fps` that ends with the same frame: nearest frames with their pose and depth, actions by time."""
     last, step = len(context) - 1, context.clip.fps / fps
     at = last - np.arange(math.floor(last / step + _EPS), -1, -1, dtype=np.float64) * step
     rows, depth = _nearest(at, last), context.depth
@@ -191,16 +168,7 @@ def at_rate(context: Context, fps: float) -> Context:
 
 
 def poses_between(poses: FloatArray, at: ArrayLike) -> FloatArray:
-    """Poses of a path at times between its frames.
-
-    Args:
-        poses: (n, 4, 4) camera-to-world, n at least 1.
-        at: (m,) times in frames, from 0 to n - 1.
-
-    Returns:
-        (m, 4, 4): translation interpolated linearly, rotation along the shortest arc (SLERP). At whole frames the very
-        pose of the path.
-    """
+    """Poses (m, 4, 4) at times (m,), in frames of a path (n, 4, 4): linear and SLERP, exact at whole frames."""
     from scipy.spatial.transform import Rotation, Slerp
 
     poses, at = np.asarray(poses, np.float64), np.asarray(at, np.float64)
@@ -224,16 +192,10 @@ def poses_between(poses: FloatArray, at: ArrayLike) -> FloatArray:
 
 
 def shared_out(actions: Actions, at: ArrayLike, fps: float) -> Actions:
-    """Actions of another rate that do the same in the same time.
+    """Actions at `fps` that do the same in the same time; `at` (n + 1,) ascends and limits the new rows, in given rows.
 
-    Angles and lengths are sums: a row gets the share of each given row that falls into its time. A key is held in a row
-    where it was held for most of its time; at exactly half, where it was held just before the middle. A press that is
-    too short for that keeps the row which it fills most, so none is lost. The space says that a held key moves further
-    in a longer frame.
-
-    Args:
-        at: (n + 1,) ascending limits of the new rows, in given rows, from 0 to T.
-        fps: The new rate in frames per second.
+    Angles and lengths are sums. A row holds a key that is held for most of it, or for half and just before the middle.
+    A shorter press stays in the row that it fills most, so none is lost.
     """
     at = np.asarray(at, np.float64)
     frames = np.diff(at)
@@ -281,13 +243,7 @@ def _mixed(before: Image, frame: Image, share: float) -> Image:
 
 
 def _held(values: FloatArray, share: FloatArray, at: FloatArray) -> FloatArray:
-    """Whether a key is held in each new row, 0 or 1.
-
-    Args:
-        values: (T,) given rows.
-        share: (n,) share of the time of each new row in which the key was held.
-        at: (n + 1,) limits of the new rows, in given rows.
-    """
+    """Whether each new row (n,) holds a key, 0 or 1; `share` is the part of its time, `at` as in `shared_out`."""
     middle = np.maximum(np.ceil((at[:-1] + at[1:]) / 2 - _EPS).astype(np.int64) - 1, 0)
     half = np.abs(share - 0.5) <= _EPS
     held = (share > 0.5 + _EPS) | (half & (values[middle] > 0.5))
@@ -305,12 +261,7 @@ POSES = "poses.json"
 
 @dataclass(frozen=True)
 class KeptRollout:
-    """A rollout that was stored.
-
-    Attributes:
-        facts: "frames_generated", "fps", "resolution", "finished_video" and "poses", which is a file name, or None
-            where the camera is not known.
-    """
+    """A stored rollout; its `facts` name the file of the poses, or None if the camera is not known."""
 
     rollout: str
     clip: Clip
@@ -319,12 +270,9 @@ class KeptRollout:
 
 @dataclass(frozen=True)
 class WrittenRollout:
-    """A rollout that was written to a video.
+    """A rollout in a video; only a built-in baseline gives `poses`, camera-to-world (n, 4, 4).
 
-    Attributes:
-        poses: Camera-to-world poses of the frames, (n, 4, 4). None unless a built-in baseline gives them.
-        facts: "bridge" where the model was asked at another rate (`RateBridge.facts`), and "frames_made" where it made
-            more frames than were asked for.
+    `facts` has "bridge" (`RateBridge.facts`) at another rate, and "frames_made" if that is more than requested.
     """
 
     frames: int
@@ -335,10 +283,7 @@ class WrittenRollout:
 def fit_context(
     context: Context, spec: ModelSpec, limit: int | None, world: WorldFacts | None, *, in_steps: bool = False
 ) -> Context:
-    """Prepare a context for a model: the last frames, at its rate, cropped and resized as the model declares.
-
-    It holds perspective views or panoramas, with depth where the model wants depth and the world is known.
-    """
+    """Prepare a context for a model: last frames, at the rate, crop and size of its spec, with depth if possible."""
     if limit is not None:
         context = context.last(limit)
     if spec.fps is not None and not in_steps and not takes_rate(spec, context.clip.fps):
@@ -370,11 +315,7 @@ def fit_truth(clip: Clip, spec: ModelSpec) -> Clip:
 def run_rollout(
     model: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext, *, drawn: Drawn = "nearest"
 ) -> KeptRollout:
-    """Ask a model and store its frames without loss, with the camera poses where a built-in baseline gives them.
-
-    Args:
-        fps: Frames per second of the video.
-    """
+    """Run a model and store its frames without loss at `fps`, with the poses if a built-in baseline gives them."""
     path = task_context.directory / ROLLOUT
     written = write_rollout(model, request, path, fps, task_context, drawn=drawn)
     if written.poses is not None:
@@ -401,11 +342,7 @@ def write_rollout(
     *,
     drawn: Drawn = "nearest",
 ) -> WrittenRollout:
-    """Write the frames of a model to a video without loss, drawn at the times of the request whatever its own rate.
-
-    Args:
-        fps: Frames per second of the video, and of what is asked.
-    """
+    """Write a model's frames without loss at `fps`, the rate of the request, whatever the model's own rate."""
     if task_context.with_decoy is not None:
         request = task_context.with_decoy(request)
     bridge = RateBridge.to(model.spec, fps, request.horizon, drawn)
@@ -457,10 +394,7 @@ def copy_video(
 ) -> KeptRollout:
     """Copy a finished video of a task unchanged, whatever its length, rate and size.
 
-    A video without a constant frame rate is resampled by time and written without loss; so is a folder of images.
-
-    Args:
-        fps: Frames per second to which a video is resampled, unless the model declares a rate.
+    A video without a constant rate is resampled without loss, to `fps` if the model declares none. So is a folder.
     """
     source = model.video_of(task)
     clip = Clip.open(source, spec.fps or (fps if source.is_file() else None))
@@ -514,10 +448,7 @@ def read_poses(record: Record) -> FloatArray | None:
 
 
 def _depth_of(context: Context, world: WorldFacts) -> Callable[[int], NDArray[np.float32]]:
-    """Depth of any context frame on its own pixel grid, rendered on demand; for panoramas along the rays.
-
-    NaN where a figure moves along with the camera, since it has no place in the world that could be remembered.
-    """
+    """Depth of any context frame, rendered on demand; along the rays for panoramas, NaN on a figure with the camera."""
 
     def depth(index: int) -> NDArray[np.float32]:
         there = open_world(world)

@@ -53,10 +53,7 @@ def make_cell(
     *,
     clusters: Iterable[str] | None = None,
 ) -> Cell:
-    """Mean, population standard deviation, count and 95% interval of values.
-
-    Missing and infinite values are counted but not averaged.
-    """
+    """Mean, population SD, count and 95% interval of values. Missing and infinite ones count, but are not averaged."""
     values = list(values)
     names = [str(place) for place in range(len(values))] if clusters is None else list(clusters)
     (cell,) = make_cells([(values, names)], bounds)
@@ -178,10 +175,7 @@ def detectable_effect(
 
 
 def with_seen(tables: Sequence[Table], runs: Mapping[str, Mapping[str, Any]]) -> list[Table]:
-    """Tables that say of each trained row how many of the scenes it was trained on, or that this is not known.
-
-    A row that was trained on some is also flagged, in red, so that it wins nothing.
-    """
+    """Tables that note how many scenes each row was trained on; a row trained on some is flagged, and wins nothing."""
     told = told_scenes(runs)
     if not told:
         return list(tables)
@@ -350,10 +344,7 @@ def make_mean_score(
 
 
 class ModelScores:
-    """The scores and failed tasks of one model, for the tables of a suite with several kinds of tasks.
-
-    The key "task" of a task's group names its kind.
-    """
+    """The scores and failed tasks of one model; the key "task" of a task's group names its kind."""
 
     def __init__(
         self, label: str, kind: str, scores: Sequence[Score], failed: Sequence[Failure], *, headline: str

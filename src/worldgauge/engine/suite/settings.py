@@ -72,10 +72,7 @@ def digests_of_served(settings: Mapping[str, Any], known: Mapping[str, str]) -> 
 
 
 def networks_digest(suite: str, settings: Any, looking: Mapping[str, What], networks: Iterable[str] = ()) -> str | None:
-    """Digest of the weights of all networks that settings name.
-
-    It is computed on every call, so other weights count as another setting.
-    """
+    """Digest of the weights of all networks in settings, computed on every call: other weights are another setting."""
     digests: list[str | None] = []
     for name, what in looking.items():
         value = getattr(settings, name)

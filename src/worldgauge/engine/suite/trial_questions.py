@@ -27,11 +27,10 @@ class TrialQuestions(ABC):
     """Questions about one short walk in an embedded world. They share no data with each other.
 
     Attributes:
-        sizes: Width and height by kind of image: of small recordings, and of the suite's own.
-        starts: Frames of the walk at which the future begins, in the plain and in another question: each with some
-            steps, then a turn.
-        one_frame: Whether the suite shows a single frame, whatever context is asked for.
-        by_default: Whether a model is tried with them where no suite is named. True for one suite.
+        sizes: (width, height) by kind of image: of small recordings, and of the suite's own.
+        starts: First frames of the future in the plain and in another question: some steps, then a turn.
+        one_frame: Whether the suite shows a single frame, whatever context is requested.
+        by_default: Whether a model is tried with them if no suite is named. True for one suite.
     """
 
     sizes: ClassVar[Sizes]
@@ -70,11 +69,7 @@ class TrialQuestions(ABC):
 
 
 class WalkQuestions(TrialQuestions):
-    """Questions about a walk in an embedded world, seen in perspective.
-
-    Attributes:
-        world: The world.
-    """
+    """Questions about a walk in an embedded world, seen in perspective."""
 
     sizes: ClassVar[Sizes] = {"perspective": ((160, 90), (640, 360))}
     world: ClassVar[WorldFacts]

@@ -36,15 +36,12 @@ _MAX_FAILED_STARTS = 5
 
 @dataclass(frozen=True)
 class Job:
-    """One call of a function in a worker, as function(**args, progress=report).
-
-    The function returns plain JSON values and may call report(done, total) at any time. It must cope with what a lost
-    attempt has left on disk.
+    """A call function(**args, progress=report) in a worker. It must cope with what a lost attempt has left on disk.
 
     Attributes:
-        deadline_s: Seconds without progress after which the job is killed. None for no limit.
+        deadline_s: Seconds without progress after which the job is killed.
         retries: How often the job is repeated when its worker dies or it ends with LostError.
-        start_s: The deadline until its first progress, for a job that has to load something. By default `deadline_s`.
+        start_s: The deadline until its first progress, for a job that has to load something. Default: `deadline_s`.
     """
 
     id: str
@@ -57,10 +54,9 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """JobResult of a job: its value, or an error in one line.
+    """Result of a job: its value, or an error in one line.
 
     Attributes:
-        error: The error in one line. None where there is a value.
         kind: Type of the exception. "LostError" when the worker died, None when it was killed.
         known: Whether the exception is a WorldgaugeError, whose message is complete.
     """
@@ -91,13 +87,10 @@ def check_deadline(deadline_s: float | None) -> None:
 
 
 class Worker(Protocol):
-    """A process that takes JSON lines and answers in JSON lines (`engine.workers.worker`), on any machine.
+    """A process, on any machine, that takes and answers JSON lines (`engine.workers.worker`).
 
-    It puts its lines into a queue: the worker itself, the line, and the time when it came. The line is None when
-    nothing more will come. The first line reports that the worker has started.
-
-    Attributes:
-        refusal: Why neither this worker nor any other of its kind can work. Valid once nothing more comes.
+    It queues itself, the line (None at the end) and the time. The first line reports that it has started.
+    `refusal` says, after the end, why no worker of its kind can work.
     """
 
     refusal: str | None
@@ -130,11 +123,7 @@ Hire = Callable[[int, "queue.SimpleQueue[Event]"], Worker]
 
 @dataclass
 class _Attempt:
-    """A job that waits or is in progress.
-
-    Attributes:
-        lost: For each earlier attempt, how it was lost, and the place of its output.
-    """
+    """A job that waits or runs; `lost` says how each earlier attempt was lost, and where its output is."""
 
     job: Job
     lost: list[tuple[str, str]] = field(default_factory=list)
@@ -168,13 +157,9 @@ class _Attempt:
 
 
 class Pool:
-    """Processes that each do one job at a time with one thread. They are started when first needed.
+    """Processes that each do one job at a time with one thread; they share `cores`, and start when first needed.
 
-    Leaving the context ends them, and jobs in progress are lost. The effect of a job must therefore be complete or
-    absent.
-
-    Args:
-        cores: Cores that the workers share; 1 each where it is not known.
+    Leaving the context loses jobs in progress, so the effect of a job must be complete or absent.
     """
 
     def __init__(self, workers: int, hire: Hire | None = None, *, cores: int = 1) -> None:
@@ -196,10 +181,7 @@ class Pool:
         return max(1, self._cores // max(1, min(self._workers, jobs)))
 
     def run(self, jobs: Iterable[Job], watch: Watch | None = None) -> Generator[JobResult]:
-        """Run jobs, and yield the results in the order in which jobs end.
-
-        A job is taken only when a worker is free for it. `watch` gets the id, the amount done and the total.
-        """
+        """Run jobs, each taken when a worker is free; yield results as they end. `watch` gets id, done and total."""
         source = iter(jobs)
         try:
             while True:
@@ -312,11 +294,7 @@ class Pool:
         return None
 
     def _overdue(self, now: float) -> list[JobResult]:
-        """Results of jobs that missed their deadline by `now`, even while other jobs send messages.
-
-        They are not repeated: a job that hung once will probably hang again, and would cost the whole deadline each
-        time.
-        """
+        """Results of jobs that missed their deadline. They are not repeated: a job that hung would hang again."""
         results = []
         for worker, attempt in list(self._busy.items()):
             if attempt.overdue_in(now) <= 0:

@@ -55,11 +55,7 @@ def open_cluster(
 
 
 class Cluster:
-    """The nodes of a Ray cluster; see `engine.workers.site.Site`.
-
-    Args:
-        marks: Text by path of files with which nodes prove that they see the shared folders.
-    """
+    """The nodes of a Ray cluster (`Site`). With `marks`, text by path, they prove that they see the shared folders."""
 
     def __init__(
         self, ray: Any, logs: Path | None, marks: Mapping[str, str], data: Sequence[Path], *, waits: bool = False
@@ -163,10 +159,7 @@ class RayWorker:
 
 
 class Relay:
-    """The node's end of a worker: starts a local worker, and passes lines to it and from it.
-
-    Another version of worldgauge may call it, so it takes only text and does nothing before `begin`.
-    """
+    """The node's end of a worker. Other versions may call it, so it takes only text and does nothing before `begin`."""
 
     def __init__(self, facts: str) -> None:
         self._facts = json.loads(facts)

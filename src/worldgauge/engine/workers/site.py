@@ -44,10 +44,7 @@ def rooms(needs: Needs, workers: int, who: str) -> list[dict[str, str]]:
 
 
 def gpu_shares(gpus: list[str], each: float) -> list[str]:
-    """GPUs that each worker may use.
-
-    Shares of one GPU are assigned in turn, so that few workers are on different GPUs.
-    """
+    """GPUs that each worker may use; shares of one GPU are assigned in turn, so that few workers use different GPUs."""
     if each <= 1:
         return gpus * int(1 / each + 1e-9)
     whole = int(each)

@@ -30,11 +30,7 @@ _PROC = Path("/proc")
 
 
 def end_session(session: int) -> None:
-    """Kill all processes of a session except this one, and wait until they are gone.
-
-    A process group is not enough, since a child of a model may lead a group of its own. On systems without /proc only
-    the group of the first process is killed.
-    """
+    """Kill a session except this process, and wait. Killing its group is not enough: a child may lead another group."""
     if not (_PROC / "self" / "stat").exists():
         if session != os.getpid():
             _kill(session, group=True)
@@ -181,16 +177,10 @@ def log_of(logs: Path | None, place: int) -> Path | None:
 
 
 class LocalWorker:
-    """A process that computes with one thread, in a session of its own; see `engine.workers.pool.Worker`.
+    """A process that computes with one thread, in its own session; see `pool.Worker`. First output creates `log`.
 
-    Args:
-        events: Queue for the lines of the worker: the worker, the line or None at its end, and the time in seconds.
-        environment: Variables that are added to the environment of this process.
-        log: File for the output of the worker. It is made with the first output.
-        path: Module search path, by default that of this process.
-        beside: Whether `path` is appended to the worker's own search path, as needed on another machine.
-        directory: Working directory, by default that of this process.
-        model_threads: Threads of a model in a process of its own, if the user sets none. None for no limit.
+    On another machine `beside` appends `path` to the worker's own search path. `model_threads` applies to a model in
+    its own process, if the user sets none.
     """
 
     refusal: str | None = None

@@ -34,14 +34,8 @@ _WORLDS = ("voxel", "third-person", "indoor")
 @models.register("forgetful")
 class Forgetful:
     """Another settlement or home of the same kind, seen along the correct path.
-
-    The path is placed where most of it runs over free natural ground of the other place, and it follows that ground. In
-    a home it starts where the floor is free, at the same place for all requests from one position, and stops at walls
-    and furniture.
-
-    Args:
-        view: Kind of image that it returns, "perspective" or "panorama".
-    """
+    The path is where most of it has free ground of the other place. In a home it starts at the same place for all
+    requests from one position, and stops at walls and furniture."""
 
     def __init__(self, view: View = "perspective") -> None:
         self.spec = ModelSpec("forgetful", control="camera", view=view, inputs=frozenset({"world"}))
@@ -68,10 +62,8 @@ def _other_place(facts: WorldFacts) -> World:
 
 
 def _lay_indoors(floor: FloorPlan, start: FloatArray, poses: FloatArray, tries: int = 16) -> FloatArray:
-    """Move poses to a free place of another home; each step goes as far as the floor is free.
-
-    The place depends only on the start: of `tries` random free places, the one with the most room.
-    """
+    """Move poses to the free place of another home with most room of `tries`; the place depends only on the start. Each
+    step goes as far as the floor is free."""
     rng = np.random.default_rng(np.frombuffer((np.round(start, 3) + 0.0).tobytes(), np.uint32))
     free = np.argwhere(stands(floor.clearance_m))
     spots = floor.points_of(free[rng.integers(0, len(free), tries)])
@@ -89,12 +81,7 @@ def _lay_indoors(floor: FloorPlan, start: FloatArray, poses: FloatArray, tries: 
 def _lay_path(
     cells: VoxelWorld, poses: FloatArray, feet: FloatArray, rng: np.random.Generator, tries: int = 64
 ) -> FloatArray:
-    """Shift poses in the plane to where most of the walk is over free natural ground.
-
-    Args:
-        feet: (T, 3) positions of the walker's feet. They are put on the ground, and the camera keeps its distance to
-            them.
-    """
+    """Shift poses to where most of the path is over free natural ground, with the feet (T, 3) on that ground."""
     from_top = np.argmax(GROUND[cells.states][:, :, ::-1], axis=2)
     ground = np.asarray(cells.shape[2] - 1 - from_top, np.int64)
     # Columns whose two cells above the ground are free, (X, Y) bool: a walker fits.

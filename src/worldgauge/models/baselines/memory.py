@@ -31,11 +31,8 @@ _FIRST_CAPACITY = 1 << 18
 
 
 class PointStore:
-    """Points in the world frame, one for each cell; cells grow with the distance from which a pixel was seen.
-
-    A cell is the smallest power-of-two multiple of FINEST_M that holds the footprint of the pixel, so near walls keep
-    their texture and far hills stay cheap. Position and colour are means over the pixels in the cell.
-    """
+    """World-frame points with mean colours, one per cell; a cell grows with the pixel's distance. Its side is the
+    smallest power-of-two multiple of FINEST_M that holds the pixel's footprint."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -182,13 +179,9 @@ SKY_BANDS = 64
 class MemoryModel:
     """Points lifted from the context with its depth, drawn again from the requested poses.
 
-    Pixels whose depth is NaN, such as a figure in view that moves with the camera, are not remembered. With estimated
-    depth such a figure is remembered where it stood.
-
     Args:
-        stride: Every `stride`-th context frame is lifted.
-        depth: "" for the true depth of the context; else what estimates it: a network by name ("depth-anything") or a
-            server of kind "depth" ("cmd:...", "http://...").
+        stride: Every `stride`-th context frame is lifted. Pixels whose depth is NaN are not remembered.
+        depth: "" for the true depth, else what estimates it: "depth-anything", or a server of kind "depth".
     """
 
     name = "memory"
@@ -228,11 +221,7 @@ class MemoryModel:
 
 @models.register("memory-plane")
 class MemoryPlane(MemoryModel):
-    """The same memory with a stated guess in place of depth: flat ground and a far wall.
-
-    Args:
-        stride: Every `stride`-th context frame is lifted.
-    """
+    """The same memory with a stated guess in place of depth: flat ground and a far wall."""
 
     name = "memory-plane"
     inputs = frozenset()
@@ -247,10 +236,7 @@ class MemoryPlane(MemoryModel):
 
 
 def plane_depth(camera: Camera, pose: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Depth (H, W) of the stated guess, metres: ground EYE_HEIGHT_M below the eye, a wall at WALL_M above the horizon.
-
-    No pixel is sky, so that roofs and trees are remembered too.
-    """
+    """Guessed depth (H, W), metres: ground EYE_HEIGHT_M below the eye, and a wall at WALL_M instead of sky."""
     down = camera.rays() @ pose[2, :3]
     with np.errstate(divide="ignore"):
         ground = np.where(down < 0, EYE_HEIGHT_M / -down, np.inf)

@@ -33,10 +33,8 @@ BANDS, SAMPLES = 60, 48
 @models.register("planar")
 class Planar:
     """The last context frame on a floor and a wall, rendered from each pose.
-
-    It blurs and fades with distance and time to the mean colour that the context has at the same elevation. It
-    remembers no place. The constants have the least squared error on walks that no named set holds.
-    """
+    It fades with distance and time to the context's mean colour at the same elevation. Its constants minimise the
+    squared error on episodes that are in no named set."""
 
     spec = ModelSpec("planar", control="camera", settings={"version": 1})
 
@@ -49,16 +47,7 @@ class Planar:
 
 
 def planar_views(context: Context, poses: FloatArray, seconds: FloatArray) -> Iterator[tuple[Image, Image, Image]]:
-    """Render the last context frame from poses.
-
-    Args:
-        context: The context; its camera is perspective.
-        poses: (T, 4, 4) camera-to-world.
-        seconds: (T,) times since the last context frame.
-
-    Yields:
-        Per pose the weighted colours of the frame (H, W, 3), their weights (H, W, 1), and the mean colours (H, W, 3).
-    """
+    """Per pose: the frame's colours (H, W, 3) times weights (H, W, 1), the weights, and mean colours (H, W, 3)."""
     camera, start = context.camera, context.path[-1]
     if not isinstance(camera, Camera):
         raise NotApplicableError("'planar' renders perspective views; it renders no panoramas")

@@ -35,17 +35,9 @@ _NEGATED = ("camera_yaw", "sideways")
 
 
 def action_rows(actions: Actions, camera: Camera | Panorama, told: Told = "both") -> Rows:
-    """Describe the action that leads to each frame after the first.
-
-    Args:
-        camera: What sees: with a longer lens the same turn, or step to the side, moves more of the picture, so they are
-            told in multiples of what they are with a field of view of 90 degrees. Of a panorama nothing changes.
-
-    Returns:
-        (T, columns): the columns of the action space, then the nominal motion in units of MOTION_SCALES. A direction,
-        an angle that turns no camera, is told as its sine, with the cosine after the columns: half a turn to the left
-        is half a turn to the right. Of nothing, a column of zeros.
-    """
+    """Describe the action before each frame but the first, (T, columns): action values, then scaled nominal motion.
+    Directions are sines, with cosines at the end. Turns and sideways steps are scaled to a field of view of 90
+    degrees."""
     if told == "nothing":
         return np.zeros((len(actions), 1), np.float32)
     nominal = motions(actions) / np.array(MOTION_SCALES)
@@ -74,11 +66,7 @@ def key_width(space: ActionSpace) -> int:
 
 
 def mirror_of(space: ActionSpace, told: Told = "both") -> Rows:
-    """Find what a mirror, left to right, makes of `action_rows`: rows @ this.
-
-    Returns:
-        (columns, columns): an exchange of columns with signs, its own inverse.
-    """
+    """The matrix (columns, columns) that mirrors `action_rows` left to right as rows @ matrix; its own inverse."""
     if told == "nothing":
         return np.eye(1, dtype=np.float32)
     names, keys = [axis.name for axis in space.axes], key_width(space)
@@ -110,15 +98,7 @@ GROUPS, SINES, FLOW_SCALE = 8, 256, 4.0
 
 
 def guessed_step(weights: Weights, past: Array, rows: Array) -> Array:
-    """Guess a step at once, from no noise.
-
-    Args:
-        past: (C, 3, H, W), -1 to 1, the newest last.
-        rows: (K, columns) actions that lead to the frames of the step.
-
-    Returns:
-        (K, 3, H, W).
-    """
+    """Guess a step (K, 3, H, W) from the past (C, 3, H, W) in -1..1, newest last, and action rows (K, columns)."""
     (k, _), (_, _, h, w) = rows.shape, past.shape
     e = _embedded(weights, rows)
     seen = np.concatenate([np.zeros((k, 3, h, w), np.float32), past]).reshape(-1, h, w)
@@ -227,15 +207,7 @@ def _doubled(size: int) -> Array:
 
 
 def moved(frame: Array, flow: Array) -> Array:
-    """Look up each pixel at a distance, with bicubic interpolation; beyond the border lies its last pixel.
-
-    Args:
-        frame: (3, h, w).
-        flow: (K, 2, h, w), how many pixels to the right and down of itself each pixel looks.
-
-    Returns:
-        (K, 3, h, w).
-    """
+    """Sample a frame (3, h, w), bicubic, at `flow` (K, 2, h, w): pixels right and down of each pixel."""
     _, h, w = frame.shape
     x, y = np.arange(w, dtype=np.float32) + flow[:, 0], np.arange(h, dtype=np.float32)[:, None] + flow[:, 1]
     left, top = np.floor(x), np.floor(y)
@@ -285,10 +257,7 @@ MOST_BYTES = 8_000_000
 @models.register("tiny")
 class TinyModel:
     """A network of a million weights that draws 64x36 from the last third of a second and the motion that is asked for.
-
-    It was trained by `worldgauge train --recipe tiny` on walks through worlds of ours; it remembers nothing else. It
-    needs numpy only.
-    """
+    Trained by `worldgauge train --recipe tiny` on generated worlds; it needs numpy only."""
 
     def __init__(self) -> None:
         self._weights, facts, digest = _shipped()

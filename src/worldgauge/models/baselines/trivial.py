@@ -19,11 +19,7 @@ from worldgauge.models import models
 
 @models.register("freeze")
 class Freeze:
-    """The last context frame, repeated.
-
-    Args:
-        view: Kind of image that it takes and returns, "perspective" or "panorama".
-    """
+    """The last context frame, repeated."""
 
     def __init__(self, view: View = "perspective") -> None:
         self.spec = ModelSpec("freeze", view=view, max_context=1)
@@ -75,12 +71,8 @@ def mean_frame(clip: Clip) -> FloatArray:
 @models.register("noise")
 class Noise:
     """Independent random colours in every frame: the floor.
-
-    Args:
-        block_px: Side of the squares that share a colour, in pixels. 1 is white noise, which no lossless codec can
-            shrink; 8 makes a recorded rollout sixty times smaller and means as little.
-        view: Kind of image that it returns, "perspective" or "panorama".
-    """
+    `block_px`: side of squares of one colour. White noise (1) cannot be compressed; 8 makes files sixty times
+    smaller."""
 
     def __init__(self, block_px: int = 8, view: View = "perspective") -> None:
         if block_px < 1:
@@ -118,13 +110,8 @@ FADE_S = 4.0
 @models.register("hedge")
 class Hedge:
     """The last context frame turned as asked, fading into the mean frame: no memory, and a low error.
-
-    Where the camera turns to what the last frame does not show, there is the mean frame. A model that is no better than
-    this has not shown that it remembers.
-
-    Args:
-        fade_s: Seconds in which the turned frame loses all but 1/e of its weight.
-    """
+    A model that is no better than this has not shown that it remembers. `fade_s`: seconds until the turned frame has
+    1/e of its weight."""
 
     def __init__(self, fade_s: float = FADE_S) -> None:
         if not 0 < fade_s < math.inf:
@@ -163,10 +150,7 @@ def turned_in_place(poses: FloatArray, start: FloatArray) -> FloatArray:
 def _turned(
     frame: NDArray[np.float32], camera: Camera, rays: NDArray[np.float32], rotation: FloatArray
 ) -> NDArray[np.float32]:
-    """A frame (H, W, channels) seen by the camera after `rotation`, (3, 3), as if all were infinitely far; 0 outside.
-
-    rays: Directions of the pixels, (H, W, 3), in the frame of the turned camera.
-    """
+    """A frame seen after `rotation` (3, 3), as if infinitely far; 0 outside. `rays` are in the turned frame."""
     x, y, z = np.moveaxis(rays @ rotation.astype(np.float32).T, -1, 0)
     ahead = z > 1e-6
     depth = np.where(ahead, z, np.float32(1))

@@ -22,12 +22,7 @@ from worldgauge.worlds import open_world
 @models.register("truth")
 class TruthModel:
     """The recorded future itself: the ceiling.
-
-    Args:
-        view: Kind of image that it returns, "perspective" or "panorama".
-        fps: Frames a second at which it wants to be asked, by default those of the recording. At another rate it shows
-            what the rate bridge alone costs a model.
-    """
+    `fps`: its rate, by default the recording's. Another rate measures what frame-rate conversion alone costs."""
 
     name = "truth"
 
@@ -58,13 +53,7 @@ class Oracle(TruthModel):
 
 @models.register("coarse")
 class Coarse(TruthModel):
-    """The recorded future averaged down to a small size: what a perfect model of that size would score.
-
-    Args:
-        width: Width in pixels.
-        height: Height in pixels.
-        view: Kind of image that it returns, "perspective" or "panorama".
-    """
+    """The recorded future averaged down to a small size: what a perfect model of that size would score."""
 
     name = "coarse"
 
@@ -122,15 +111,8 @@ GREY, SPREAD = 127.5, 64.0
 @models.register("degraded")
 class Degraded(TruthModel):
     """The recorded future mixed with noise: (1 - level) x truth + level x noise, in grey levels.
-
-    The noise is equally strong at every scale, from single pixels to a quarter of the frame's longer side or more, as
-    the contrast of natural pictures is. So a level hides small and large things alike. It is independent in every frame
-    and colour, and seeded by the request.
-
-    Args:
-        level: 0 is the truth, 1 shows nothing of it.
-        view: Kind of image that it returns, "perspective" or "panorama".
-    """
+    The noise is equally strong at every scale, as the contrast of natural pictures is, so a level hides small and large
+    things alike."""
 
     name = "degraded"
 
@@ -159,10 +141,7 @@ class Degraded(TruthModel):
 
 
 def noise_of_all_scales(height: int, width: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Noise with equal strength at every scale: the sum of squares of 1, 2, 4, ... pixels.
-
-    The largest squares are half of the largest power of two in the longer side: 128 pixels of 384.
-    """
+    """Noise with equal strength at every scale: the sum of squares of 1, 2, 4, ... pixels."""
     sides = [1 << octave for octave in range(max(1, max(height, width).bit_length() - 1))]
     total = np.zeros((height, width, 3), np.float32)
     for side in sides:
@@ -207,11 +186,7 @@ class Render(_Rendered):
 @models.register("drift")
 class Drift(_Rendered):
     """The true world from a pose whose error grows with each frame: perfect memory, imperfect odometry.
-
-    Args:
-        step_m: Metres of position error added in each frame, in one seeded direction of the plane.
-        turn_rad: Radians of heading error added in each frame, to a seeded side.
-    """
+    `step_m` and `turn_rad`: position and heading error added in each frame, in a seeded direction."""
 
     def __init__(self, step_m: float = 0.01, turn_rad: float = 0.001) -> None:
         self._step_m = step_m
@@ -244,11 +219,7 @@ WALKING_MPS = 0.5
 @models.register("ahead")
 class Ahead(_Rendered):
     """The true world, seen while walking straight ahead through any obstacle.
-
-    Args:
-        speed_mps: Metres per second; None keeps the mean speed of the context, or 0.5 when the context is a single
-            frame.
-    """
+    `speed_mps`: None for the mean speed of the context, or 0.5 if the context is a single frame."""
 
     def __init__(self, speed_mps: float | None = None) -> None:
         if speed_mps is not None and not 0 <= speed_mps < np.inf:

@@ -36,13 +36,8 @@ _ROUNDING = 1e-12
 
 
 class DepthMesh:
-    """The space that one frame shows, to be drawn from other poses.
-
-    Args:
-        image: (H, W, 3) uint8.
-        depth: (H, W) metres, along the axis of a `Camera` or along the ray of a `Panorama`; pixels of NaN are left out.
-        pose: (4, 4) camera-to-world pose of the frame.
-    """
+    """What one frame shows, to render from other poses; depth (H, W) is along the axis, or along a panorama's rays. NaN
+    leaves a pixel out."""
 
     def __init__(
         self, image: NDArray[np.uint8], depth: NDArray[np.float32], camera: Camera | Panorama, pose: FloatArray
@@ -58,11 +53,8 @@ class DepthMesh:
         self._places = np.empty((*far.shape, 3), np.float32)
 
     def render(self, pose: FloatArray) -> NDArray[np.uint8]:
-        """Draw the space from another pose.
-
-        A hole in a row is filled with the colour next to it, on the farther side when there are two. A row without any
-        drawn pixel repeats the nearest row above or below.
-        """
+        """Render from another pose. A hole takes the colour next to it in its row, on the farther side; an empty row
+        repeats the nearest one."""
         import cv2
 
         to_new = (invert(pose) @ self._pose).astype(np.float32)
@@ -186,10 +178,8 @@ def _point(places, u, v, round_, sources, nearness):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def _square(xa, ya, wa, xb, yb, wb, xc, yc, wc, xd, yd, wd, u, v, round_, sources, nearness):  # type: ignore[no-untyped-def]
-    """Draw four source pixels, a to the left of b, c below a, d below b, as the triangles a b c and d c b.
-
-    They come to lie at (x, y), with nearness w; a is source pixel (u, v).
-    """
+    """Rasterise source pixels a, b (right of a), c (below a) and d as the triangles a b c and d c b. Each is at (x, y)
+    with nearness w; a is source pixel (u, v)."""
     height, width = nearness.shape
     top = max(math.ceil(min(min(ya, yb), min(yc, yd)) - _EDGE), 0)
     bottom = min(math.floor(max(max(ya, yb), max(yc, yd)) + _EDGE), height - 1)
@@ -286,13 +276,7 @@ SKY_M = 60.0
 
 
 class DepthSource:
-    """A network that estimates depth, run in this process or by a server.
-
-    Depth is in the metres that the network estimates.
-
-    Args:
-        at: A network to run here ("depth-anything"), or the address of a server of kind "depth" ("cmd:...").
-    """
+    """A network that estimates depth in metres, run here ("depth-anything") or by a server of kind "depth"."""
 
     def __init__(self, at: str) -> None:
         self._source = source_of(at, KIND, ("",))
@@ -303,10 +287,8 @@ class DepthSource:
         return {**self._source.settings, "sky_m": SKY_M}
 
     def added(self, context: Context) -> Context:
-        """Add estimated depth to a context; a frame is estimated when its depth is read. Sky is infinite.
-
-        Reading a depth raises ModelError when a server returns none.
-        """
+        """Add estimated depth to a context, lazily per frame; sky is infinite. Reading a depth raises ModelError if a
+        server returns none."""
         if isinstance(context.camera, Panorama):
             raise NotApplicableError(f"'{self._source.name}' estimates depth of perspective views, not of panoramas")
 
@@ -337,13 +319,8 @@ def depth_of_context(
 @models.register("roll")
 class Roll:
     """The last context frame, turned as the camera turns; moves of the camera are ignored.
-
-    A panorama turns exactly about the vertical, and pitch is ignored. A perspective view shows the part that stays in
-    view and continues its border beyond that.
-
-    Args:
-        view: Kind of image that it takes and returns, "perspective" or "panorama".
-    """
+    A panorama turns exactly about the vertical, without pitch. A perspective view continues the border of what stays in
+    view."""
 
     def __init__(self, view: View = "panorama") -> None:
         self.spec = ModelSpec("roll", control="camera", view=view, max_context=1)
@@ -385,14 +362,8 @@ def _turned(frame: Frames, camera: Camera, rotation: FloatArray) -> Frames:
 @models.register("warp")
 class Warp:
     """The last context frame, lifted by its depth and drawn again from the requested poses.
-
-    Exact for what was seen, apart from resolution. Where nothing was seen, the colour of what lies next to it and
-    behind it is continued, row by row. It walks through walls when the poses do.
-
-    Args:
-        view: Kind of image that it takes and returns, "perspective" or "panorama"; a panorama has also seen the sides.
-        depth: "" for the true depth, or what estimates it, as in `memory`; perspective views only.
-    """
+    Unseen parts continue the colour next to and behind them, row by row. It passes through walls when the poses do.
+    `depth`: as in `memory`, perspective only."""
 
     def __init__(self, view: View = "perspective", depth: str = "") -> None:
         if depth and view != "perspective":

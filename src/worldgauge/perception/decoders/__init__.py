@@ -199,9 +199,8 @@ def settings_taken(text: str) -> tuple[str, ...]:
 
 
 def digest_of(text: str) -> str | None:
-    """SHA-256, hexadecimal, of what the decoder `text` is: its name, version and settings, versions of libraries too.
-    None of a served one, which is not started to ask, and where what it stands on is not installed. Raises as
-    `open_decoder`."""
+    """SHA-256, hexadecimal, of a decoder's name, version and settings, with versions of libraries.
+    None for a served decoder, which is not started for that, and if a dependency is not installed."""
     if _parsed(text)[0] == _SERVED:
         return None
     with suppress(MissingExtraError):
@@ -236,9 +235,8 @@ _NUMBERS = ("scale", "anchor_estimated", "anchor_real", "focal_px")
 
 
 def decode_cached(decoder: Decoder, request: DecodeRequest, content: str) -> DecodedPath:
-    """What `decoder` makes of `request`, from the cache where it has been made before. A path whose diagnostics say
-    "error" is not kept, nor one whose diagnostics are no JSON. Decoders whose attribute `cacheable` is False are always
-    asked."""
+    """Decode `request`, or take the path from the cache; decoders with `cacheable` False are always run.
+    A path whose diagnostics say "error", or are no JSON, is not cached."""
     if not content or not getattr(decoder, "cacheable", True):
         return decoder.decode(request)
     identity = {"decoder": decoder.name, "version": decoder.version, "format": [FORMAT, FORMAT_VERSION]}

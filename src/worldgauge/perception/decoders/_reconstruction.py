@@ -49,16 +49,15 @@ MATCHING_THREADS = 1
 
 @dataclass(frozen=True)
 class Model:
-    """Cameras that were placed: `poses` maps the position of an image to its camera-to-world pose (4, 4).
-    anchor_likeness, anchor_lead: As in `AnchorPlace`; None when the anchor was not placed."""
+    """Cameras that were placed."""
 
-    poses: dict[int, FloatArray]
+    poses: dict[int, FloatArray]  # camera-to-world, by position of the image
     focal_px: float
     reprojection_px: float
     points_per_frame: float
     observations: int
-    anchor_likeness: float | None = None
-    anchor_lead: float | None = None
+    anchor_likeness: float | None = None  # as in `AnchorPlace`; None when the anchor was not placed
+    anchor_lead: float | None = None  # as above
 
 
 def pycolmap() -> Any:
@@ -71,8 +70,7 @@ def pycolmap() -> Any:
 
 
 class MatchDatabase:
-    """Images matched with each other, ready to be mapped. `images`: (H, W) uint8 of one size, in order of time, the
-    anchor first. `focal_px`: Where the focal length starts from; None when unknown."""
+    """Images (H, W) uint8 of one size, in order of time, the anchor first, matched and ready to be mapped."""
 
     def __init__(
         self,
@@ -116,9 +114,8 @@ class MatchDatabase:
         return self._with_anchor(_model(largest), largest)
 
     def _with_anchor(self, model: Model, found: Any) -> Model:
-        """The model with its anchor where the first frame looks most like it. The pose that mapping gives the anchor is
-        one candidate. Few images share the anchor's matches, so repeated texture misplaces it without an error in
-        pixels."""
+        """The model with its anchor where the first frame looks most similar; the pose from mapping is one candidate.
+        Few images share the anchor's matches, so repeated texture misplaces it without an error in pixels."""
         if self._first is None or 1 not in model.poses:
             return model
         others = {image: pose for image, pose in model.poses.items() if image > 0}
@@ -193,8 +190,8 @@ class MatchDatabase:
 
 
 def features(picture: Gray) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """SIFT of the doubled picture: points (n, 4) as x, y, scale, angle, and descriptors (n, 128), root of L1. By
-    OpenCV: the same accuracy in the test rooms as PyCOLMAP's own, in a quarter of the time."""
+    """SIFT of the doubled picture: points (n, 4) as x, y, scale, angle, and descriptors (n, 128), root of L1.
+    By OpenCV: the same accuracy in the test rooms as PyCOLMAP's own, in a quarter of the time."""
     import cv2
 
     sift: Any = cv2.SIFT_create(  # type: ignore[attr-defined]
@@ -282,8 +279,9 @@ def elect(ballots: Sequence[Callable[[], Model | None]], anchored: bool) -> Elec
 
 
 def difference(a: Model, b: Model, anchored: bool) -> float:
-    """Measure how far the cameras of two models are apart. With an anchor, both are moved to their first frame and
-    scaled by their anchors, as the path that would be scored; so a wrong focal length shows as well."""
+    """Measure how far the cameras of two models are apart.
+    With an anchor, both are moved to their first frame and scaled by their anchors, so a wrong focal length shows as
+    well."""
     shared = sorted(a.poses.keys() & b.poses.keys())
     if len(shared) < 3:
         return np.inf
@@ -323,8 +321,7 @@ _BOOT = f"import sys; sys.path[:] = sys.argv[2:]; from {__name__} import answer;
 
 
 class BrokenOffError(Exception):
-    """A reconstruction that did not finish, with the reason in one line. `passing`: It may finish another time, since
-    it lacked time or memory."""
+    """A reconstruction that did not finish, with the reason in one line. `passing`: it lacked time or memory."""
 
     def __init__(self, reason: str, *, passing: bool) -> None:
         super().__init__(reason)
@@ -340,8 +337,7 @@ def reconstruct(
     max_s: float,
     anchor_xy: FloatArray | None = None,
 ) -> Election | None:
-    """Reconstruct the cameras of images in a child process, of which nothing remains. `images`: (H, W) uint8 of one
-    size, in order of time."""
+    """Reconstruct the cameras of images (H, W) of one size, in order of time, in a child process; leaves no file."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="worldgauge-sfm-", dir=os.environ.get(FOLDER_VARIABLE)))
     except OSError as error:

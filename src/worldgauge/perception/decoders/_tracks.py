@@ -28,11 +28,10 @@ _PALE = 100
 
 @dataclass(frozen=True)
 class Tracks:
-    """Where points were seen. `xy`: (K, P, 2) float32 pixels in the recorded frames, pixel centres at whole numbers,
-    NaN where unseen. `descriptors`: (S, 128) float32 SIFT of the first S points, as they look in the first frame."""
+    """Where points were seen, in pixels of the recorded frames; pixel centres are whole numbers."""
 
-    xy: Float32
-    descriptors: Float32
+    xy: Float32  # (K, P, 2), NaN for unseen
+    descriptors: Float32  # (S, 128) SIFT of the first S points in the first frame
 
     def part(self, points: slice) -> Tracks:
         """Some of the points."""
@@ -80,8 +79,7 @@ def follow(
 
 
 def sift(frame: Gray, most: int) -> tuple[Float32, Float32]:
-    """Detect key points and their root-SIFT descriptors. frame: (H, W) uint8. Returns places (n, 2) in pixels and
-    descriptors (n, 128)."""
+    """Detect key points, places (n, 2) in pixels, and their root-SIFT descriptors (n, 128)."""
     import cv2
 
     finder = cv2.SIFT.create(nfeatures=most, contrastThreshold=0.01)
@@ -155,29 +153,27 @@ _NEIGHBOURS = 8
 
 @dataclass(frozen=True)
 class FirstFrame:
-    """What is known of the first frame: `image`, its pose (world to camera), points (n, 3) seen at `xy` (n, 2) pixels
-    from the image centre; the first rows have SIFT `descriptors`. `anchor_xy` is that of `DecodeRequest`."""
+    """What is known of the first frame. Its pose is world to camera."""
 
     image: Gray
     rotation: FloatArray
     translation: FloatArray
-    points: FloatArray
-    xy: FloatArray
-    descriptors: Float32
+    points: FloatArray  # (n, 3)
+    xy: FloatArray  # (n, 2), where they are seen, pixels from the image centre
+    descriptors: Float32  # of the first rows, SIFT
     focal: float
-    anchor_xy: FloatArray | None = None
+    anchor_xy: FloatArray | None = None  # as in `DecodeRequest`
 
 
 @dataclass(frozen=True)
 class AnchorPlace:
-    """Pose (world to camera), how many key points agree with it, how alike the views are (-1 to 1), and by how much
-    more than from any other place that was tried."""
+    """Pose (world to camera) of the anchor, and how certain it is."""
 
     rotation: FloatArray
     translation: FloatArray
-    agree: int
-    likeness: float
-    lead: float
+    agree: int  # number of key points
+    likeness: float  # of the views, -1 to 1
+    lead: float  # of the likeness over any other place that was tried
 
 
 def place_anchor(
@@ -260,7 +256,7 @@ def _where_expected(
 
 def _likeness(first: FirstFrame, anchor: Gray, placed: PlacedView) -> float:
     """Mean correlation of patches round points of the first frame with where, and how distorted, the pose has them.
-    Negative correlations count as 0; -1 where fewer than a quarter of the points are in view."""
+    Negative correlations count as 0; -1 if fewer than a quarter of the points are in view."""
     import cv2
 
     local = first.points @ placed.rotation.T + placed.translation

@@ -38,12 +38,11 @@ class PointScene:
 
 @dataclass(frozen=True)
 class Sightings:
-    """Points seen: `xy` (M, 2) pixels from the image centre, of point `point` (M,) in camera `frame` (M,). A point is
-    seen at most once a frame."""
+    """Points that cameras see, each at most once per frame."""
 
-    frame: NDArray[np.int64]
-    point: NDArray[np.int64]
-    xy: FloatArray
+    frame: NDArray[np.int64]  # (M,)
+    point: NDArray[np.int64]  # (M,)
+    xy: FloatArray  # (M, 2), pixels from the image centre
 
 
 def adjust(
@@ -90,8 +89,7 @@ def cost_of(
 
 
 def squared_errors(scene: PointScene, seen: Sightings) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Compute squared reprojection errors. Returns (M,) pixels squared, and (M,) bool whether the point lies in front
-    of the camera."""
+    """Squared reprojection errors (M,), pixels squared, and whether each point is in front of the camera (M,)."""
     local = _local(scene, seen)
     valid = local[:, 2] > _NEAREST
     depth = np.where(valid, local[:, 2], 1.0)
@@ -100,9 +98,8 @@ def squared_errors(scene: PointScene, seen: Sightings) -> tuple[FloatArray, NDAr
 
 
 def jacobians(scene: PointScene, seen: Sightings) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Compute residuals and their derivatives. A camera moves by a rotation vector w and a shift d: x -> exp(w) (R X) +
-    t + d, in that order of columns. Returns residuals (M, 2), and derivatives by camera (M, 2, 6), point (M, 2, 3) and
-    logarithm of the focal length (M, 2)."""
+    """Residuals (M, 2), and derivatives by camera (M, 2, 6), point (M, 2, 3) and logarithm of the focal length (M, 2).
+    A camera moves by a rotation vector w and a shift d: x -> exp(w) (R X) + t + d, in that order of columns."""
     local = _local(scene, seen)
     depth = np.maximum(local[:, 2], _NEAREST)
     flat = local[:, :2] / depth[:, None]
@@ -244,8 +241,7 @@ class PlacedView(NamedTuple):
 
 
 def two_views(a: FloatArray, b: FloatArray, focal: float, agree_px: float = AGREE_PX) -> Pair | None:
-    """Estimate the relative pose of two views (five points, RANSAC). `a`: Points (n, 2) in the first view, pixels from
-    the image centre."""
+    """Estimate the relative pose of two views (five points, RANSAC) from points (n, 2), pixels from image centre."""
     import cv2
 
     cv2.setRNGSeed(_SEED)
@@ -280,8 +276,7 @@ def place(
     least: int = _MIN_AGREEING,
     share: float = _MIN_SHARE,
 ) -> PlacedView | None:
-    """Estimate the pose of a view from known points. `points`: (n, 3). `xy`: Where they are seen (n, 2), pixels from
-    the image centre."""
+    """Estimate the pose of a view from points (n, 3) and where they are seen (n, 2), pixels from the image centre."""
     import cv2
 
     if len(points) < least:
@@ -316,8 +311,7 @@ def place(
 def refined(
     rotation: FloatArray, translation: FloatArray, points: FloatArray, xy: FloatArray, focal: float, rounds: int = 8
 ) -> tuple[FloatArray, FloatArray]:
-    """Refine a pose by Gauss-Newton under a Cauchy loss of 1 px. rotation: (3, 3), world to camera. translation: (3,).
-    points: (n, 3). xy: Where they are seen (n, 2), pixels from the image centre."""
+    """Refine a pose (world to camera) by Gauss-Newton, Cauchy loss of 1 px; `xy` is pixels from the image centre."""
     index = np.arange(len(points))
     seen = Sightings(np.zeros_like(index), index, xy)
     for _ in range(rounds):
@@ -336,10 +330,9 @@ def refined(
 def triangulate(
     xy: FloatArray, seen: NDArray[np.bool_], rotations: FloatArray, translations: FloatArray, focal: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Triangulate points by least squares of the distances to their rays. xy: (K, P, 2) pixels from the image centre.
-    seen: (K, P) bool. rotations: (K, 3, 3), world to camera. translations: (K, 3). Returns points (P, 3); their widest
-    angle between the first ray and another, degrees; and their largest reprojection error, pixels, infinite for a point
-    behind a camera that sees it."""
+    """Triangulate points by least squares of the distances to their rays; `xy` (K, P, 2) is pixels from the image
+    centre. Returns points (P, 3); their widest angle between the first ray and another, degrees; and their largest
+    reprojection error, pixels, infinite for a point behind a camera that sees it."""
     centres = -np.einsum("kji,kj->ki", rotations, translations)
     rays = np.einsum("kpi,kij->kpj", bearings(np.where(seen[..., None], xy, 0), focal), rotations)
     across = (np.eye(3) - rays[..., :, None] * rays[..., None, :]) * seen[..., None, None]
@@ -357,9 +350,7 @@ def triangulate(
 
 
 def turn_between(a: FloatArray, b: FloatArray, focal: float, rounds: int = 10) -> tuple[FloatArray, float]:
-    """Estimate the rotation between two views robustly. a: Points (n, 2) in the first view, pixels from the image
-    centre. Returns rotation (3, 3) that takes bearings of `a` to those of `b`, and the median error it leaves,
-    pixels."""
+    """Estimate robustly the rotation from `a` to `b` (n, 2), from the image centre, and the median error, in pixels."""
     from_a, to_b = bearings(a, focal), bearings(b, focal)
     weight = np.ones(len(a))
     rotation, error = np.eye(3), np.full(len(a), np.inf)

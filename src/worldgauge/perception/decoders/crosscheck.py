@@ -99,13 +99,8 @@ _STILL = 1e-9
 
 
 def disagreement(a: ArrayLike, b: ArrayLike) -> float:
-    """Measure how much two paths of the same frames differ in shape.
-
-    Each is aligned with the other by the best similarity, so unit, heading and origin do not matter; the larger of the
-    two shares counts, so the order does not matter either. The largest distance, not the mean: a decoder that loses its
-    way does so at one end, and a mean over the points that were still right hides it. Source: Target-Bench has no such
-    check; ours. `a`: (n, 3). `b`: (n, 3).
-    """
+    """Measure how much two paths (n, 3) of the same frames differ in shape, 0 to 1. Order, unit, heading, origin do not
+    matter. The largest distance, not the mean: a decoder that loses its way does so at one end, and a mean hides it."""
     one, other = _checked(a), _checked(b)
     if one.shape != other.shape:
         raise ShapeError(f"two paths of the same frames were expected, got {one.shape} and {other.shape}")
@@ -119,9 +114,9 @@ def disagreement(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def align_path(source: ArrayLike, target: ArrayLike) -> Sim3:
-    """Find the least-squares similarity that aligns one path with another, also for straight lines and single places.
-    Where the points leave a rotation undetermined, any of the best ones is returned. The scale is 0 where the two have
-    nothing in common. Source: Umeyama 1991, equations 34-43. `source`: (n, 3). `target`: (n, 3)."""
+    """Find the least-squares similarity that aligns one path (n, 3) with another; any of the best if several are.
+    Also for straight lines and single places; the scale is 0 if the two have nothing in common. Source: Umeyama 1991,
+    equations 34-43."""
     one, other = _checked(source), _checked(target)
     if one.shape != other.shape:
         raise ShapeError(f"two paths of the same frames were expected, got {one.shape} and {other.shape}")

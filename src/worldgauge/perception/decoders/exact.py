@@ -19,9 +19,7 @@ STILL_M, STILL_RAD = 1e-6, 1e-6
 @decoders.register("exact")
 class ExactDecoder:
     """The path of the poses that come with the request: built-in baselines only. No frame is inspected.
-
-    The ground is the plane across the z axis of the world, so a camera that looks down has no shorter path.
-    """
+    The ground is the plane across the z axis of the world, so a camera that looks down has no shorter path."""
 
     name = "exact"
     version = 2

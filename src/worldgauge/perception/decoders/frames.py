@@ -20,8 +20,7 @@ Indices = NDArray[np.int64]
 
 
 def evenly_spaced(n_frames: int, n: int) -> Indices:
-    """Choose frames from the first to the last, int(linspace). Source: Target-Bench, sampling of the released VGGT and
-    ViPE decoders (n = 9)."""
+    """Choose frames from the first to the last, int(linspace). Source: Target-Bench, VGGT and ViPE decoders."""
     _check(n_frames, n)
     if n_frames <= n:
         return np.arange(n_frames, dtype=np.int64)
@@ -29,8 +28,7 @@ def evenly_spaced(n_frames: int, n: int) -> Indices:
 
 
 def every_second(n_frames: int, fps: float, seconds: int = 8) -> Indices:
-    """Choose the frames shown at 0, 1, ... `seconds` seconds. Source: Target-Bench, sampling of the released
-    SpatialTrackerV2 decoder. `fps`: Its frames per second."""
+    """Choose the frames shown at 0, 1, ... `seconds`. Source: Target-Bench, released SpatialTrackerV2 decoder."""
     _check(n_frames, seconds + 1)
     if not 0 < fps < np.inf:
         raise UsageError(f"a video of {fps} frames a second; give a rate above 0")
@@ -68,10 +66,9 @@ _MIN_TRACKED = 0.5
 
 
 def displacement_px(frames: Sequence[Gray]) -> float | None:
-    """Measure how far the picture moves away from its first frame: the largest median over the later frames. Corners of
-    the first frame are tracked directly into each other frame, the last first, until one shows movement: more than
-    `STILL_PX`, or half of the corners lost. A few moving things do not change a median. `frames`: (H, W) uint8, with a
-    longest side of 640 for `STILL_PX` to hold."""
+    """Measure how far the picture moves away from its first frame: the largest median over the later frames.
+    Corners are tracked directly into each other frame, the last first, until one shows movement: more than `STILL_PX`
+    (for a longest side of 640), or half of the corners lost. A few moving things do not change a median."""
     import cv2
 
     corners = cv2.goodFeaturesToTrack(frames[0], 400, 0.01, 8)
@@ -95,8 +92,7 @@ def displacement_px(frames: Sequence[Gray]) -> float | None:
 def stationary_path(
     decoder: str, indices: Indices, reason: str, *, looked_at: int, anchor_real_m: float | None, **diagnostics: Any
 ) -> DecodedPath:
-    """Make the path of a camera that does not move: the origin for every frame. `anchor_real_m`: Real distance of the
-    anchor, metres."""
+    """Make the path of a camera that does not move: the origin for every frame."""
     n = len(indices)
     return DecodedPath(
         "stationary",
@@ -191,9 +187,7 @@ def prefix(registered: NDArray[np.bool_]) -> int:
 
 
 def from_start(registered: NDArray[np.bool_], frames: Indices, points: Indices) -> tuple[Indices, Indices, str]:
-    """Cut a partial reconstruction down to what it has from the start without a gap. `registered`: (m,) bool, frames
-    with a camera. `frames`: (m,) indices of the frames in the video. `points`: (n,) frames that are points of the
-    path."""
+    """Cut a partial reconstruction to what it has from the start without a gap; `points` are the path's frames."""
     kept = np.arange(prefix(registered), dtype=np.int64)
     points = points[points <= frames[kept[-1]]] if len(kept) else points[:0]
     if len(kept) >= MIN_FROM_START and len(points) > 1:
@@ -203,8 +197,8 @@ def from_start(registered: NDArray[np.bool_], frames: Indices, points: Indices) 
 
 
 def anchor_too_far(path: GroundPath) -> str:
-    """Why the anchor of a reconstruction cannot be right: it is farther from the start than the path is long. Such a
-    path says too little about what the anchor sees. Empty when the anchor can be right."""
+    """Why the anchor of a reconstruction cannot be right: it is farther from the start than the path is long; else "".
+    Such a path says too little about what the anchor sees."""
     length = geometry.length(path.positions) / (path.scale or 1.0)
     if path.anchor_estimated is None or path.anchor_estimated <= length:
         return ""

@@ -255,9 +255,9 @@ class _Builder:
 
 
 def turning_in_place(xy: FloatArray, focals: Iterable[float]) -> FloatArray | None:
-    """Explain the motion by rotations alone. Every pair of frames 1, 2, 4, ... apart that shares points must agree to a
-    median of `MAX_TURN_ERROR_PX`. xy: (K, P, 2) pixels from the image centre, NaN where unseen. Returns rotations (K,
-    3, 3) from the first camera to each; None where rotations do not suffice."""
+    """Explain the motion by rotations (K, 3, 3) from the first camera alone; None if they do not suffice.
+    Each pair of frames 1, 2, 4, ... apart that shares points of `xy` (K, P, 2; NaN: unseen) must agree to a median of
+    `MAX_TURN_ERROR_PX`."""
     return next((turns for focal in focals if (turns := _turns(xy, focal)) is not None), None)
 
 
@@ -292,19 +292,18 @@ _LEAST, _LEAST_SHARE = 12, 0.4
 
 
 class TrackedPoints(NamedTuple):
-    """Where points were seen: at key frames `keys` (K,) as `keyed` (K, P, 2), at `frames` (M,), keys among them, as
-    `every` (M, P, 2); pixels from the image centre, NaN where unseen."""
+    """Where points were seen, in pixels from the image centre; NaN for unseen."""
 
-    keys: Indices
-    keyed: FloatArray
-    frames: Indices
-    every: FloatArray
+    keys: Indices  # (K,) key frames
+    keyed: FloatArray  # (K, P, 2)
+    frames: Indices  # (M,), the keys among them
+    every: FloatArray  # (M, P, 2)
 
 
 def seen_from(built: Map, kept: Indices, views: TrackedPoints) -> tuple[Indices, FloatArray, FloatArray]:
-    """Add cameras between key frames to a finished map, each starting halfway between its neighbours. A frame that sees
-    too few of the points it should see is left out. kept: (k,) key frames that have a camera, ascending. Returns frames
-    (n,) that have a camera, their rotations (n, 3, 3) and translations (n, 3), world to camera."""
+    """Add cameras between key frames to a finished map, each starting halfway between its neighbours.
+    A frame that sees too few of the points it should see is left out. Returns frames, and rotations and translations
+    from world to camera."""
     keys = views.keys[kept]
     rotations, translations = built.scene.rotations[kept], built.scene.translations[kept]
     others = views.frames[(views.frames > keys[0]) & (views.frames < keys[-1]) & ~np.isin(views.frames, keys)]
@@ -357,15 +356,8 @@ MIN_AGREEING = 0.4
 @decoders.register("klt-vo")
 class KltVo:
     """Camera paths by visual odometry: tracked points (Lucas-Kanade), PnP and bundle adjustment.
-
-    The focal length starts from the field of view of the request; without one, from 64 degrees.
-
-    Args:
-        key_frames: Number of frames that get a camera, among them all that are returned.
-        followed: Number of frames through which points are tracked.
-        side_px: Longer side of the frames in which points are tracked; with less there are fewer points. Small ones
-            are faster and less exact.
-    """
+    The focal length starts from the field of view of the request; without one, from 64 degrees. `key_frames` get a
+    camera, `followed` frames are tracked, in frames with a longer side of `side_px`."""
 
     name = "klt-vo"
     version = 4
@@ -388,8 +380,9 @@ class KltVo:
         return self.confirmed(self.guess(request), request)
 
     def confirmed(self, path: DecodedPath, request: DecodeRequest) -> DecodedPath:
-        """Keep the scale of a path only if either half of the points shows it too. One frame after the other, a scale
-        drifts where few points connect them, as when the camera turns where it stands. The halves then drift apart."""
+        """Keep the scale of a path only if either half of the points shows it too.
+        A scale drifts where few points connect frames, as when the camera turns in place. The halves then drift
+        apart."""
         if path.xy is None or path.status == "stationary":
             return path
         apart = 0.0
@@ -461,8 +454,8 @@ class KltVo:
         return self._path(request, built, there, views, shown, size[0])
 
     def _keys(self, count: int, shown: Indices) -> Indices:
-        """Frames that get a camera by adjustment: all that are shown, unless those are far more. Then every third one,
-        the rest being seen from the finished map: bundle adjustment grows with the cube of them."""
+        """Frames that get a camera by adjustment: all that are shown, or every third one if those are far more.
+        The rest is seen from the finished map: bundle adjustment grows with the cube of them."""
         if len(shown) <= self._key_frames:
             return np.union1d(evenly_spaced(count, self._key_frames), shown)
         return evenly_spaced(count, max(self._key_frames, min(-(-len(shown) // _SHOWN_A_KEY), FOLLOWED)))

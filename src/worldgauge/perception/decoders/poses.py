@@ -47,14 +47,9 @@ class ReleasedPath(NamedTuple):
 def ground_path(
     poses: ArrayLike, anchor: ArrayLike | None, anchor_real_m: float | None, *, up: ArrayLike | None = None
 ) -> GroundPath:
-    """Project camera poses to a path on the ground, in metres.
-
-    Without a scale (see `fault`), positions keep the unit of the input. Source: Target-Bench, world decoder;
-    corrections of ours: full re-basing to the first pose, distance of centres, and no scale from an anchor that is too
-    short. `poses`: Camera-to-world (n, 4, 4), n >= 1, in any world frame and unit. `anchor`: Pose (4, 4) of the camera
-    at the anchor; None when the poses are metres. `up`: (3,) direction against gravity in the frame of the first
-    camera; by default the camera counts as level, and the ground is the plane of its x and z axes.
-    """
+    """Project camera-to-world poses (n, 4, 4), in any frame and unit, to a path on the ground, in metres if a scale is
+    known. The ground is across `up` (3,), in the frame of the first camera, which by default counts as level. Source:
+    Target-Bench; ours: full re-basing to the first pose, distance of centres, no scale from too short an anchor."""
     own = checked(poses, "poses")
     based = relative(own[0], own)
     based[0] = np.eye(4)
@@ -72,8 +67,7 @@ def ground_path(
 
 
 def between(poses: FloatArray, known: ArrayLike, wanted: ArrayLike) -> FloatArray:
-    """Interpolate poses linearly, rotations evenly; beyond the ends the nearest pose is held. poses: (n, 4, 4). known:
-    Their frames (n,), ascending. wanted: Frames (k,). Returns (k, 4, 4)."""
+    """Interpolate poses of ascending frames `known` (n,) linearly, rotations evenly; beyond the ends the nearest."""
     at = np.asarray(known, np.float64)
     found = np.empty((len(np.asarray(wanted)), 4, 4))
     for row, frame in enumerate(np.asarray(wanted, np.float64)):
@@ -110,9 +104,8 @@ def anchor_fault(estimated: float, extent: float, real_m: float | None) -> str:
 
 
 def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | None = None) -> ReleasedPath | None:
-    """Compute the path as the released code does, with its faults: for reproduction only. A real distance of 0 puts
-    every point at the origin. Source: Target-Bench, released evaluation scripts of the three decoders. `anchor_real_m`:
-    Real distance of the anchor, metres; not used for "vipe"."""
+    """Compute the path as the released code does, with its faults: for reproduction only.
+    A real distance of 0 puts every point at the origin. Source: Target-Bench, released evaluation scripts."""
     if layout == "vipe":
         rows = _rows(matrices)
         return _released(rows[:, :3], 1.0, None)
@@ -146,8 +139,7 @@ def released_path(matrices: ArrayLike, layout: Layout, anchor_real_m: float | No
 
 
 def poses_of(matrices: ArrayLike, layout: Layout) -> tuple[FloatArray, FloatArray | None]:
-    """Convert the output of a released decoder to camera-to-world poses. Returns poses (n, 4, 4) and the anchor's (4,
-    4), None for "vipe"."""
+    """Convert the output of a released decoder to camera-to-world poses (n, 4, 4) and the anchor's, None for "vipe"."""
     if layout == "vipe":
         return poses_of_quaternions(matrices), None
     if layout not in get_args(Layout):

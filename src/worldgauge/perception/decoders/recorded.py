@@ -71,16 +71,8 @@ FileLayout = Literal["poses", "vggt", "spatracker", "vipe"]
 @decoders.register("precomputed")
 class Precomputed:
     """Camera paths from poses in files, one per video; see the module.
-
-    Args:
-        folder: Their folder.
-        layout: "poses" as in the module; "vggt", "spatracker", "vipe": `poses` holds the output of that released
-            decoder (`poses.Layout`).
-        compat: "" for our rules, "released" for those of the released scripts, at any speed.
-
-    Raises:
-        UsageError: There is no such folder, layout or rule.
-    """
+    `layout` is "poses" as in the module, or the released decoder whose output `poses` holds (`poses.Layout`). `compat`
+    "released" applies the rules of the released scripts, at any speed."""
 
     name = "precomputed"
     version = 3
@@ -213,22 +205,19 @@ class Precomputed:
 
 @dataclass(frozen=True)
 class RecordedPoses:
-    """Poses of a file: (n, 4, 4), their frames where it says so, the anchor's, whether they are metres; as it came.
-    of_longer: whether they may be of a longer video, of which the one at hand is the beginning. times: of the poses by
-    the clock of the file, in frames."""
+    """Poses of a file."""
 
     poses: FloatArray
     frames: Indices | None
     anchor: FloatArray | None
-    metric: bool
-    raw: FloatArray
-    of_longer: bool = False
-    times: FloatArray | None = None
+    metric: bool  # whether they are metres
+    raw: FloatArray  # as it came
+    of_longer: bool = False  # they may be of a longer video that begins with this one
+    times: FloatArray | None = None  # of the poses by the clock of the file, in frames
 
 
 def read_poses(file: Path, layout: FileLayout = "poses", fps: float = 0.0) -> RecordedPoses:
-    """Read poses from an .npz, .json or .txt file. Nothing in the file is executed. `fps`: Frames per second of the
-    video, for the seconds of a .txt."""
+    """Read poses from an .npz, .json or .txt file, whose seconds need `fps`. Nothing in the file is executed."""
     try:
         if file.stat().st_size > MAX_BYTES:
             raise DataError(f"{file}: larger than {MAX_BYTES >> 20} MB")

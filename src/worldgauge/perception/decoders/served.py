@@ -42,15 +42,13 @@ _MAX_TEXT = 200
 class ServedDecoder:
     """Camera paths from poses that a server estimates: VGGT, SpatialTrackerV2, ViPE or one of your own.
 
-    Frames are chosen as in the release: `n_points` over the whole video, for spatracker one per second. Source:
-    Target-Bench, world decoders.
+    Frames are chosen as in the release (Target-Bench): `n_points` over the whole video, for spatracker one per second.
 
     Args:
         at: "cmd:...", "pipe:..." or "http://..." as for models.
-        layout: How frames are chosen and poses are given ("vggt", "spatracker", "vipe"); by default as the server says.
-        compat: "" turns poses into a path by our rules (a video that stands still is not sent), "released" by those of
-            the released scripts, with their faults and at any speed.
-        deadline_s: Longest time for one video, seconds.
+        layout: "vggt", "spatracker" or "vipe"; by default as the server says.
+        compat: "" for our rules (a motionless video is not sent), "released" for the scripts' rules, with their
+            faults and at any speed.
     """
 
     version = 3

@@ -68,18 +68,12 @@ class SfmGlobal:
     """Camera paths by global structure from motion (PyCOLMAP) on a few frames of the video and the anchor.
 
     A path is sound when it passes `gates`, two models from different random starts agree on it (`_votes`), and
-    `klt-vo` does not contradict it: repeated texture misleads every start alike. A doubtful path needs its consent.
+    `klt-vo` does not contradict it: repeated texture misleads every start. A low-confidence path needs its consent.
 
     Args:
-        frames: Number of frames to use first, at least 3; points of the path are among them.
-        retry_frames: Number of frames when those give no sound path.
-        cross_check: Compare with the decoder `klt-vo`: "auto" a path with a scale, and a doubtful shape; "always" each
-            path; "never" none, which leaves a doubtful path without a scale.
+        retry_frames: Number of frames when the first ones give no sound path.
+        cross_check: "auto" compares a path with a scale, or a low-confidence shape; "never" leaves that unscaled.
         fallback: Decode by `klt-vo` when there is no sound path.
-
-    Raises:
-        MissingExtraError: PyCOLMAP is not installed.
-        UsageError: A setting is out of range.
     """
 
     name = "sfm-global"
@@ -193,14 +187,13 @@ class SfmGlobal:
 
 @dataclass(frozen=True)
 class _Pictures:
-    """All frames that any attempt may look at, grey, at the working size. widths: of the working size over the video's
-    own. focal_px: at the working size, None when it is not known."""
+    """All frames that any attempt may use, grey, at the working size."""
 
     indices: Indices
     grays: list[Gray]
     anchor: Gray | None
-    focal_px: float | None
-    enlarged: float
+    focal_px: float | None  # at the working size
+    enlarged: float  # width of the working size over the video's own
 
     @classmethod
     def of(cls, request: DecodeRequest, most: int) -> _Pictures:

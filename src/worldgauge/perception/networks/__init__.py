@@ -52,8 +52,8 @@ class ComputeDevice:
 
 
 class Batches:
-    """Gives a device as much at a time as it has room for. What finds no room is halved, and so is all that comes after
-    it; a warning says so. Safe for threads. `what`: What is given, for messages, such as "pair of frames"."""
+    """Gives a device as much at a time as it has room for; `what` names it in messages. Safe for threads.
+    What finds no room is halved, and so is all that comes after it; a warning says so."""
 
     def __init__(self, device: ComputeDevice, what: str) -> None:
         self._device, self._what = device, what
@@ -154,9 +154,9 @@ def _module(name: str, what: str) -> Any:
 
 
 class RowNetwork(Protocol):
-    """A network that answers row by row: row i of every output depends only on row i of the inputs. It is made as
-    `Class(folder, device)`, and `folder` holds the files of its set. It works through many rows in parts, so that
-    memory does not grow with their number. `version` is raised whenever the same input may get another answer."""
+    """A network whose row i of every output depends only on row i of the inputs, made as `Class(folder, device)`.
+    It works through many rows in parts, so that memory does not grow with their number. Raise `version` whenever the
+    same input may get another answer."""
 
     name: str
     version: int
@@ -196,8 +196,7 @@ def ready(name: str, *, device: str = "", precision: Precision | None = None) ->
 
 
 def usual_precision(name: str, device: str) -> Precision:
-    """Return the precision that a network runs in by default. Returns float16 on CUDA for networks whose numbers stay
-    correct with it (docs/howto/learned_metrics.md), else float32."""
+    """Return a network's default precision: float16 on CUDA if its numbers stay correct with it, else float32."""
     return "float16" if device.startswith("cuda") and networks.entry(name).facts.get("half") else "float32"
 
 

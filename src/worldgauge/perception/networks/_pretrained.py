@@ -165,8 +165,7 @@ _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.2613
 
 
 def dino_input(frames: Float32, *, released: bool = False) -> Float32:
-    """Prepare frames for DINO. They are squeezed to a square, bilinear with antialiasing, and normalised by ImageNet's
-    mean and deviation. frames: (n, H, W, 3) float32 in [0, 1]. Returns (n, 224, 224, 3) float32."""
+    """Prepare frames (n, H, W, 3) float32 in [0, 1] for DINO: squeezed to 224 x 224, normalised as for ImageNet."""
     small = np.empty((len(frames), SIDE, SIDE, 3), np.float32)
     for frame, out in zip(frames, small, strict=True):
         across = _shrunk(frame).transpose(1, 0, 2)  # (W, 224, 3)
@@ -221,8 +220,7 @@ def framewise(
     at_once: int,
     on_gpu: int | None = None,
 ) -> Float32:
-    """Run a network on frames in batches. frames: (n, H, W, 3) float32. run: The network, from (b, 3, H, W) float32
-    tensors at `device`. Returns (n, *sides) float32."""
+    """Run a network (b, 3, H, W) on frames (n, H, W, 3) float32 in batches. Returns (n, *sides) float32."""
     if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.float32 or 0 in frames.shape[1:]:
         raise ShapeError(f"expected frames (n, H, W, 3) float32, got {frames.shape} {frames.dtype}")
     torch = torch_for("a network")
@@ -271,9 +269,8 @@ def checked_box(box: Any, height: int, width: int) -> NDArray[np.float32]:
 
 
 def shown(rgb: NDArray[np.uint8], height: int, width: int, mean: Any, deviation: Any, device: ComputeDevice) -> Any:
-    """Convert a frame to a normalised tensor, resized as the published processors do. Bilinear, antialiased where it
-    shrinks, rounded to whole levels; always on the CPU, so that every device sees the same. rgb: (H, W, 3) uint8.
-    Returns tensor (1, 3, height, width)."""
+    """Convert a frame to a normalised tensor (1, 3, height, width), resized as the published processors do.
+    Bilinear, antialiased if it shrinks, in whole levels; always on the CPU, so that every device gets the same."""
     torch = torch_for("a network")
     levels = torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1)))[None]
     if rgb.shape[:2] != (height, width):
@@ -284,8 +281,7 @@ def shown(rgb: NDArray[np.uint8], height: int, width: int, mean: Any, deviation:
 
 
 def masks_of(logits: Any, height: int, width: int) -> NDArray[np.bool_]:
-    """Resize mask logits bilinearly and threshold them at a probability of 0.5, one at a time to save memory. logits:
-    Tensor (n, h, w). Returns (n, height, width) bool."""
+    """Resize mask logits (n, h, w) bilinearly and threshold them at a probability of 0.5, one by one to save memory."""
     torch = torch_for("a network")
     masks = np.zeros((len(logits), height, width), np.bool_)
     for each, mask in zip(logits, masks, strict=True):

@@ -90,9 +90,8 @@ class DepthAnything:
 
 
 def prepared(frame: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """What the network is shown, (h, w, 3) float32, of a frame (H, W, 3) uint8 RGB. Bicubic without smoothing
-    (OpenCV's, a = -0.75), then ImageNet's mean and deviation are taken out; values that the filter takes below black or
-    above white stay."""
+    """The network's input (h, w, 3) float32 for a frame (H, W, 3) uint8 RGB: bicubic (a = -0.75), ImageNet-normalised.
+    Values that the filter takes below black or above white stay."""
     import cv2
 
     size = seen_size(frame.shape[1], frame.shape[0])

@@ -30,11 +30,9 @@ _CONSTANTS = ("vision_model.embeddings.position_ids",)
 @networks.register("clip-laion", what="aesthetic", half=True)
 class ClipLaion:
     """CLIP ViT-L/14 image features (n, 768) and LAION's linear head: `weight` (768,) and `bias`.
-
-    `metrics.lpips_fvd.aesthetic` makes scores of them. With random weights of its size, float16 moved scores by 2e-4 at
-    most, bfloat16 by 2e-3. `folder` holds config.json and model.safetensors of the whole CLIP as published by OpenAI
-    (clip-vit-large-patch14), whose text half is left out, and sa_0_4_vit_l_14_linear.pth of LAION. Source: Radford et
-    al. 2021; LAION aesthetic predictor; MIND, visual quality."""
+    With random weights of its size, float16 moved scores by 2e-4 at most, bfloat16 by 2e-3. `folder` holds OpenAI's
+    whole clip-vit-large-patch14 and LAION's sa_0_4_vit_l_14_linear.pth. Source: Radford et al. 2021; MIND, visual
+    quality."""
 
     name = "clip-laion"
     version = 1
@@ -100,8 +98,7 @@ class _Dino:
                 )
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """frames (n, 224, 224, 3) float32, normalised -> tokens (n, tokens, channels) float32. The class token and four
-        registers come first, then the patches row by row. Raises ShapeError."""
+        """Normalised frames (n, 224, 224, 3) -> tokens (n, tokens, channels): class, four registers, patches by row."""
         frames = square_frames(arrays["frames"], _DINO_SIDE)
         sides = (1 + REGISTERS + (_DINO_SIDE // self.patch_px) ** 2, self._model.config.hidden_size)
         return {"tokens": framewise(frames, self._device, self._tokens, sides=sides, at_once=_AT_ONCE, on_gpu=_ON_GPU)}
@@ -113,11 +110,9 @@ class _Dino:
 @networks.register("dinov3-b16", what="dino", half=True)
 class DinoV3(_Dino):
     """DINOv3 ViT-B/16: tokens (n, 201, 768).
-
-    With random weights of its size, float16 moved patch tokens of length 1 by 0.0013, bfloat16 by 0.010: two answers to
-    one frame are then 2e-9 and 1.3e-7 apart as `dino_mse` counts, where two frames were 1.7e-3. `folder` holds
-    config.json and model.safetensors as published by Meta (dinov3-vitb16-pretrain-lvd1689m). Source: Siméoni et al.
-    2025; MIND."""
+    With random weights of its size, float16 moved patch tokens of length 1 by 0.0013, bfloat16 by 0.010. By `dino_mse`
+    that is 2e-9 and 1.3e-7, where two frames were 1.7e-3 apart. `folder` holds Meta's dinov3-vitb16-pretrain-lvd1689m.
+    Source: Siméoni et al. 2025; MIND."""
 
     name = "dinov3-b16"
     model_class = "DINOv3ViTModel"
@@ -127,9 +122,7 @@ class DinoV3(_Dino):
 @networks.register("dinov2-b14", what="dino", half=True)
 class DinoV2(_Dino):
     """DINOv2 ViT-B/14 with registers, whose weights need no account: tokens (n, 261, 768).
-
-    `folder` holds config.json and model.safetensors as published by Meta (dinov2-with-registers-base). Source: Oquab et
-    al. 2023; Darcet et al. 2023."""
+    `folder` holds Meta's dinov2-with-registers-base. Source: Oquab et al. 2023; Darcet et al. 2023."""
 
     name = "dinov2-b14"
     model_class = "Dinov2WithRegistersModel"

@@ -30,9 +30,8 @@ _AS_IT_IS = {"rescale": False, "resize": False, "return_features": True}
 
 
 def i3d_input(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.float32]:
-    """Prepare frames (H, W, 3) uint8 RGB for I3D: shorter side to 224, its centre, scaled to [-1, 1]. Bilinear without
-    antialiasing, the longer side rounded up, as in the scripts that LoopNav's table was made with. Holds one frame of
-    full size at a time. Returns (T, 224, 224, 3) float32."""
+    """Prepare frames (H, W, 3) uint8 for I3D, (T, 224, 224, 3): shorter side to 224, its centre, scaled to [-1, 1].
+    Bilinear without antialiasing, the longer side rounded up, as in the scripts that made LoopNav's table."""
     small = [_shown(frame) for frame in frames]
     if not small:
         raise ShapeError("i3d: no frames")
@@ -51,8 +50,8 @@ class I3d:
         self._program = _loaded(folder / "i3d_torchscript.pt", device.name)
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Compute features (n, 400) of "video" (n, T, 224, 224, 3) float32, T >= 10, as `i3d_input` makes it. One video
-        at a time, but all its frames at once, since they end in one mean: memory grows with T."""
+        """Compute features (n, 400) of "video" (n, T, 224, 224, 3), T >= 10, from `i3d_input`, one video at a time.
+        All its frames go at once, since they end in one mean: memory grows with T."""
         video = arrays.get("video", np.zeros(0))
         fits = video.ndim == 5 and video.shape[2:] == (SIDE, SIDE, 3) and video.shape[1] >= LEAST_FRAMES
         if not fits or video.dtype != np.float32:

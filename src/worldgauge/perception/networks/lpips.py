@@ -52,10 +52,9 @@ _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 
 
 class _Lpips:
-    """Distances of pairs of images. Memory does not depend on their number. On processors one pair goes at a time, and
-    rows do not depend on each other. A GPU gets many; there the last digits of a row may depend on how many go with it.
-    folder: holds the trunk and the linear heads, as published. Raises DataError naming file and tensor. In half
-    precision the trunk is; what it gives is compared in float32."""
+    """Distances of pairs of images. Memory does not depend on their number.
+    On CPUs one pair goes at a time. A GPU gets many, and the last digits of a row may depend on how many go with it.
+    Only the trunk runs in half precision; its output is compared in float32."""
 
     name: str
     version = 1
@@ -84,8 +83,8 @@ class _Lpips:
         )
 
     def answer(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """x, y: (n, H, W, 3) float32 in [-1, 1], `least` pixels a side or more. Gives distances (n,) float64, >= 0.
-        Raises ShapeError, also where a distance is not finite: by the images, or out of the range of float16."""
+        """x, y: (n, H, W, 3) in [-1, 1], `least` pixels per side or more. Gives distances (n,) float64.
+        Raises ShapeError if a distance is not finite: by the images, or out of the range of float16."""
         x, y = (self._checked(arrays, name) for name in ("x", "y"))
         if x.shape != y.shape:
             raise ShapeError(f"{self.name}: images differ in shape: {x.shape} and {y.shape}")
@@ -163,8 +162,7 @@ def _unit(activations: Any) -> Any:
 def _trunk(
     path: Path, layers: tuple[_Layer, ...]
 ) -> tuple[list[tuple[NDArray[np.float32], NDArray[np.float32]]], list[int]]:
-    """Weight and bias of each convolution, and how many channels each layer has that is compared. What else the file
-    holds, such as the layers that name the image, is left."""
+    """Weight and bias of each convolution, and the number of channels of each layer that is compared."""
     tensors = read_tensors(path)
     convolutions, widths, channels = [], [], 3
     for number, kernel, *_, compared in layers:

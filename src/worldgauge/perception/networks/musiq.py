@@ -22,11 +22,10 @@ WEIGHTS = "musiq_spaq_ckpt-358bb6af.pth"
 @networks.register("musiq-spaq", what="imaging")
 class Musiq:
     """MUSIQ of SPAQ: scores (n,), roughly 0 to 100.
-
-    With random weights of its size, where scores of frames differed by 0.05, float16 moved them by 0.0014 and bfloat16
-    by 0.008: neither replaces float32. `folder` holds musiq_spaq_ckpt-358bb6af.pth of IQA-PyTorch. Source: Ke et al.
-    2021, sections 3.1 to 3.5, as implemented by IQA-PyTorch, which MIND uses; its authors' own version resizes with a
-    Gaussian and divides by the deviation with n."""
+    With random weights of its size, where scores differed by 0.05, float16 moved them by 0.0014 and bfloat16 by 0.008:
+    neither replaces float32. `folder` holds IQA-PyTorch's musiq_spaq_ckpt-358bb6af.pth. Source: Ke et al. 2021,
+    sections 3.1 to 3.5, as in IQA-PyTorch, for MIND; the authors' version resizes with a Gaussian and takes the
+    deviation with n."""
 
     name = "musiq-spaq"
     version = 1
@@ -242,8 +241,8 @@ def patches_of(image: Any) -> Any:
 
 
 def cells_of(image: Any) -> Any:
-    """(patches,) index into the 100 cells, row by row, of every patch of an image (3, h, w). The nearest cell before,
-    as the resizing of a grid gives it, with that resizing's own rounding."""
+    """(patches,) index into the 100 cells, row by row, of every patch of an image (3, h, w).
+    The nearest cell before, with the rounding of torch's resizing of a grid."""
     torch = torch_for("'musiq-spaq'")
     grid = torch.arange(GRID, dtype=torch.float32, device=image.device)[None, None]
     down, across = (

@@ -34,9 +34,7 @@ _CORNERS = (2, 3)
 
 @networks.register("sam2", what="track")
 class Sam2:
-    """Masks from boxes. Frames are squeezed to the network's square, 1024x1024.
-
-    `folder` holds config.json and model.safetensors, as published for transformers."""
+    """Masks from boxes. Frames are squeezed to the network's square, 1024x1024."""
 
     name = "sam2"
     version = 1
@@ -47,9 +45,9 @@ class Sam2:
         self._image: Any = None
 
     def track(self, frames: NDArray[np.uint8], box: ArrayLike) -> NDArray[np.bool_]:
-        """Segment what a box holds in the first frame, and track it through a clip. Frames are prepared one at a time
-        and only what the network looks back at is kept, so only the masks grow with T. frames: (T, H, W, 3) uint8.
-        Returns masks (T, H, W) bool, empty where the thing is hidden."""
+        """Segment what a box holds in the first of frames (T, H, W, 3), and track it: masks (T, H, W), empty while
+        hidden. Frames are prepared one at a time and only the network's memory is retained, so only the masks grow with
+        T."""
         if frames.ndim != 4 or len(frames) == 0:
             raise ShapeError(f"a clip is (T, H, W, 3) uint8, T at least 1, got {frames.shape} {frames.dtype}")
         height, width = checked_frame(frames[0])
@@ -131,9 +129,7 @@ _PROMPTS = 5
 @networks.register("sam3", what="segment")
 class Sam3Network:
     """Instances of named things in one frame. Frames are squeezed to the network's square, 1008x1008.
-
-    `folder` holds config.json, model.safetensors (of the image model, or of the video model that contains it) and
-    tokenizer.json, as published for transformers."""
+    `folder` holds the image model, or the video model that contains it, and tokenizer.json, as for transformers."""
 
     name = "sam3"
     version = 1
@@ -154,8 +150,8 @@ class Sam3Network:
         self._texts: dict[tuple[str, ...], tuple[Any, Any]] = {}
 
     def segment(self, rgb: NDArray[np.uint8], categories: Sequence[str], *, above: float = CONFIDENCE) -> Found:
-        """Segment all instances of categories in a frame. An instance's confidence is its probability times that of its
-        category being in the frame at all. `rgb`: (H, W, 3) uint8."""
+        """Segment all instances of categories in a frame.
+        An instance's confidence is its probability times that of its category being in the frame at all."""
         height, width = checked_frame(rgb)
         names = tuple(dict.fromkeys(categories))
         outputs = transformers_for(self.name).modeling_outputs
@@ -225,7 +221,6 @@ class DetectedBox(NamedTuple):
 @networks.register("grounding-dino", what="detect")
 class GroundingDino:
     """Boxes of named things in one frame.
-
     `folder` holds config.json, model.safetensors and tokenizer.json, as published for transformers."""
 
     name = "grounding-dino"
@@ -244,9 +239,9 @@ class GroundingDino:
         self._tokenizer = load_tokenizer(folder, what=f"'{self.name}'", words=words)
 
     def detect(self, rgb: NDArray[np.uint8], names: Sequence[str], *, score: float = SCORE) -> list[DetectedBox]:
-        """Detect named things in a frame. A box has the name whose tokens respond most to it, and that response as its
-        score. As many names go into one question as the network can read; what two questions find in one place counts
-        as two detections. `rgb`: (H, W, 3) uint8."""
+        """Detect named things in a frame. A box has the name whose tokens respond most, and that response as its score.
+        Each query has as many names as the network can read; what two queries find in one place counts as two
+        detections."""
         height, width = checked_frame(rgb)
         found: list[DetectedBox] = []
         scale = np.array([width, height, width, height], np.float32)

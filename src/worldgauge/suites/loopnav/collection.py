@@ -158,11 +158,7 @@ class LoopNavCollection(Collection):
             raise UsageError(f"size is {options.size}: give at most {MOST_PIXELS} pixels a side")
 
     def settings(self) -> dict[str, Any]:
-        """Settings as the manifest has always stored them: those of the game in one object, null without it.
-
-        The world is named only where it is neither villages nor the game, the look-around only where there is none,
-        laps only where there are several, the split only where it is not "test".
-        """
+        """Settings as manifests have always stored them: the game in one object, several left out at their default."""
         options, game = self.options, self.options.game
         world = {} if options.world in ("voxel", "minecraft") else {"world": options.world}
         if options.scenes is not None:
@@ -220,7 +216,7 @@ class LoopNavCollection(Collection):
             game.check()
 
     def make(self, item: Item, progress: Tell) -> Made:
-        """Make one trajectory. What is on disk already is walked again (cheap) but not rendered again.
+        """Make one trajectory; what is on disk is walked again (cheap), but not rendered again.
 
         A walk on an external server is not repeated; `Made.discards` then counts those of this call only.
         """

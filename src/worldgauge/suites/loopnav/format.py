@@ -61,8 +61,7 @@ def write_trajectory(
 ) -> Path:
     """Write `walk` as <type>/<location>/<radius>/<stamp>.avi and .json.
 
-    The video is put in place first and the records last, so a trajectory with records is complete. `frames` are single
-    ones (H, W, 3) or chunks (n, H, W, 3), uint8 RGB. `captions` are pairs of a frame and the sentence from there on.
+    `frames` are uint8 RGB, (H, W, 3) or chunks (n, H, W, 3). Records come last: a trajectory that has them is complete.
     """
     where = f"{type}/{location}/{radius}/{stamp}"
     folder = Path(root) / check_name(type, where) / check_name(location, where) / str(int(radius))
@@ -235,14 +234,11 @@ class LoopTrajectory(LoopFiles):
     """One recorded loop on disk.
 
     Attributes:
-        return_index: First frame of the way back by the released rule.
-        exact_return_index: First frame of the way back by changes of the goal.
-        first_return_index: First frame of the first way back, of walks of several laps.
-        flags: Noteworthy facts that do not make it invalid.
-        fault: Why it is left out, as a code; else None.
-        invalid: Why it is left out, as a line; else None.
-        fingerprint: SHA-256 over both files, without the world they show (see `fingerprint_of`).
-        measures: Numbers of the walk; None when the records cannot be read.
+        return_index: First frame of the way back by the released rule; `exact_return_index` goes by changes of the
+            goal.
+        first_return_index: First frame of the first way back, for several laps.
+        fault: Code of why it is left out, else None; `invalid` is the same as a line of text.
+        fingerprint: SHA-256 over both files, without the world (see `fingerprint_of`).
     """
 
     n_frames: int
@@ -274,11 +270,7 @@ def split_of(village_index: int) -> Split | None:
 
 
 def discover(root: Path) -> list[LoopTrajectory]:
-    """All trajectories of a folder, sorted by id.
-
-    What was learned from unchanged files (same stamp) comes from an index file in `root`, or from the
-    user's cache when `root` cannot be written. A file that cannot be read makes its trajectory invalid.
-    """
+    """All trajectories, sorted by id; unchanged files come from an index in `root`, else in the user's cache."""
     root = Path(root)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
@@ -325,8 +317,8 @@ def find(root: Path, id: str) -> LoopTrajectory | None:
 def load(trajectory: LoopTrajectory, world: WorldFacts | None = None, pictures: str = "ours") -> Episode:
     """Read a trajectory as an Episode in our frame; frames are decoded when needed.
 
-    Row t of the actions is (forward, jump) of record t and the camera change of record t + 1: a record
-    holds the turn that led to it and the keys that act on the next one.
+    Row t of the actions has the keys of record t and the camera change of record t + 1: a record holds the turn that
+    led to it.
     """
     records = format_records.read_records(trajectory.records)
     clip = Clip.open(trajectory.video)
@@ -358,11 +350,7 @@ def load(trajectory: LoopTrajectory, world: WorldFacts | None = None, pictures: 
 
 
 def fingerprint_of(trajectory: LoopTrajectory, world: WorldFacts | None) -> str:
-    """Digest a recording and the world it shows.
-
-    The same recording with another world, or with none, is another task: baselines and labels are made from the world.
-    The digest covers the content of the world's files, not where they are.
-    """
+    """Digest a recording and the content of its world, since baselines and labels are made from the world."""
     facts = None
     if world is not None:
         params = {name: value for name, value in world.params.items() if name not in files_of(world.name)}

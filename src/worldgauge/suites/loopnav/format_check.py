@@ -50,9 +50,8 @@ class LoopGroup:
     Attributes:
         path_length: Planar, metres.
         frames_to_line: Frames over 94.7 + 8.07 x path length.
-        enclosed_area: Square metres; ABA only.
-        normalised_deviation: Metres, area over half the path length; ABA only.
-        look_around_deg: Heading arc before the first step, degrees.
+        normalised_deviation: Metres, area over half the path length; ABA only, as is `enclosed_area` in square metres.
+        look_around_deg: Heading arc before the first step.
     """
 
     type: str

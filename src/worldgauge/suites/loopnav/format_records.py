@@ -46,10 +46,7 @@ class RecordedGoal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoopRecord:
-    """One frame as recorded: feet in blocks, angles in radians, yaw not wrapped, pitch up positive.
-
-    The keys act on the next frame; `camera`, (dyaw, dpitch), led to this one.
-    """
+    """One frame: feet in blocks, radians, yaw not wrapped, pitch up; keys act on the next frame, `camera` led here."""
 
     x: float
     y: float
@@ -102,10 +99,7 @@ def parse_records(data: bytes, where: str) -> list[LoopRecord]:
 
 
 def walk_of(records: Sequence[LoopRecord], kind: LoopKind, radius: int) -> Walk:
-    """Convert records to a walk in our frame.
-
-    Positions: (x, y, z) -> (x, -z, y). Yaw: + pi/2. Block (x, y, z) -> cell (x, -z - 1, y).
-    """
+    """Convert records to our frame: (x, y, z) -> (x, -z, y), yaw + pi/2, block (x, y, z) -> cell (x, -z - 1, y)."""
     return Walk(
         positions=np.array([(r.x, -r.z, r.y) for r in records], np.float64).reshape(-1, 3),
         yaw=np.array([r.yaw_raw for r in records], np.float64) + np.pi / 2,
@@ -258,10 +252,7 @@ def return_index(start: tuple[float, float], goals: Sequence[RecordedGoal | None
 
 
 def exact_return_index(goals: Sequence[RecordedGoal | None]) -> int | None:
-    """Index of the last record before the goal changes for the last time; None when it never changes.
-
-    Unlike the released rule, it does not mistake a C near A for the way back.
-    """
+    """Last record before the last change of the goal; the released rule takes a C near A for the way back."""
     legs = goal_changes(goals)
     if len(legs) < 2:
         return None
@@ -269,10 +260,7 @@ def exact_return_index(goals: Sequence[RecordedGoal | None]) -> int | None:
 
 
 def first_return_index(goals: Sequence[RecordedGoal | None]) -> int | None:
-    """Index of the last record before the last goal is gone to for the first time; None when the goal never changes.
-
-    Of one lap it is `exact_return_index`; of several the end of the first way out.
-    """
+    """Last record before the first leg to the last goal (of one lap, `exact_return_index`); None without a change."""
     legs = goal_changes(goals)
     home = next((leg for leg in legs[1:] if goals[leg] == goals[legs[-1]]), None)
     return None if home is None else max(i for i in range(home) if goals[i] is not None)
@@ -299,14 +287,12 @@ class WalkMeasures:
     """Numbers of one trajectory, in metres (blocks) and radians.
 
     Attributes:
-        enclosed_area: Square metres; only for ABA with a way back, as is `normalised_deviation`, the area over half the
-            path length.
-        look_around: Heading arc covered before the first step.
+        normalised_deviation: `enclosed_area` over half the path length; both only for ABA with a way back.
+        look_around: Heading arc before the first step.
         camera_mismatch: Largest difference between a change of yaw and the camera value of that record.
         exclusive_violations: Frames that turn and hold a key.
         yaw_agreement: Mean cosine between motion and heading; None when nothing moved.
-        idle_records: Frames equal to the one before, with nothing pressed. In recordings of the game each may stand for
-            a second.
+        idle_records: Frames equal to the one before, with nothing pressed; in the game each may last a second.
         final_distance: From the first to the last position, planar.
     """
 

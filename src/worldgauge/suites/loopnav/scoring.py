@@ -42,12 +42,7 @@ FEWEST_FRAMES = 10
 
 
 def learned_scores(record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings) -> Iterator[Score]:
-    """LPIPS of every frame, FVD of the pair, and the features that the FVD of a set is made of.
-
-    LPIPS is taken at the model's own size, and at the common one, 320x180, with the recording's own pixels. Where no
-    network is named, its weights are not on this machine, or it fails on these frames, the score is None and carries
-    the reason.
-    """
+    """LPIPS per frame (at the model's size and 320x180), FVD, and features for FVD of a set; None has a reason."""
     fitted = truth.resized(rollout.width, rollout.height)
     common = rollout.resized(*COMMON_SIZE), truth.resized(*COMMON_SIZE)
     yield from _lpips(record, {"lpips": (rollout, fitted), "lpips_320x180": common}, settings)
@@ -177,10 +172,7 @@ def _drawable(clip: Clip, record: Record) -> Clip:
 def _pixel_scores(
     record: Record, truth: Clip, rollout: Clip, settings: LoopNavSettings, task_context: TaskContext
 ) -> Iterator[Score]:
-    """SSIM, PSNR, MSE and detail of every frame at the rollout's own size, SSIM at the common one; its sharpness.
-
-    At the common size, the recording comes from its own pixels: a rollout of fewer pixels pays for missing detail.
-    """
+    """Per-frame scores at the rollout's size, SSIM at the common one from the recording's own pixels, and sharpness."""
     series: dict[str, list[tuple[int, float | None]]] = {name: [] for name in METRICS}
     colours = ColourMeter()
     means = task_context.means

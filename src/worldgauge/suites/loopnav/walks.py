@@ -60,10 +60,7 @@ START_RADIUS = 20
 
 
 class LoopStart(NamedTuple):
-    """Where walkers are put down and on what ground they go; by default natural ground near the middle of ours.
-
-    With `loose`, goals are columns to come near to, whatever the ground there, as underground in the release.
-    """
+    """Start of walkers, by default natural ground near the middle; with `loose`, goals are columns on any ground."""
 
     cell: Cell | None = None
     ground: planner.GroundColumns | None = None
@@ -71,10 +68,7 @@ class LoopStart(NamedTuple):
 
 
 class VoxelSite:
-    """A settlement, embedded or of the game, with the release's rules for places.
-
-    The walker is moved by our own physics by default.
-    """
+    """A settlement, embedded or of the game, with the release's rules for places; our own physics is the default."""
 
     def __init__(self, world: VoxelWorld, walker: Walker | None = None, start: LoopStart | None = None) -> None:
         self.walker: Walker = walker or EmbeddedWalker(world)
@@ -107,11 +101,7 @@ class VoxelSite:
 
 
 class FloorSite:
-    """The floor of any world that has one, such as a home.
-
-    Rooms are small, so A is any place that can be reached, and the walker is put down there. Goals are sampled by the
-    same rules, and rejected where the walker cannot stand.
-    """
+    """The floor of any world that has one, such as a home; A is any reachable place, since rooms are small."""
 
     def __init__(self, floor: FloorPlan, label: str, seed: int | None) -> None:
         self.walker = FloorWalker(floor)
@@ -301,11 +291,11 @@ class Game:
     """How the real game is used.
 
     Attributes:
-        mode: "js-server", a server of ours with a bot on it, in real time; "offline", the game's physics and planner
-            without a server, which gives the same files sooner; "java", an external server.
+        mode: "js-server", our server with a bot, in real time; "offline", the same files sooner, without a server;
+            "java", an external server.
         places: Places on that server: published names, or NAME@X,Y,Z.
-        pictures: "ours", our own camera on the cells of the game; "viewer", the renderer of the published frames;
-            "released", the same renderer with its defect, invisible stairs.
+        pictures: "ours", our camera on the game's cells; "viewer", the published renderer; "released", with its defect,
+            invisible stairs.
     """
 
     mode: Mode = "js-server"
@@ -365,9 +355,9 @@ WORLDS_FOLDER = "worlds"
 
 @dataclass
 class Location:
-    """An open place. The frame of what is seen, which is recorded, may be another than that of `site`.
+    """An open place; the recorded frame may differ from that of `site`.
 
-    Files in the world's `facts` are relative to the collection; `cells` are the game's, with names of its `version`.
+    Files in `facts` are relative to the collection; `cells` are the game's, with names of its `version`.
     """
 
     site: LoopSite

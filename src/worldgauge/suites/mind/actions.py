@@ -22,10 +22,7 @@ Keys = NDArray[np.uint8]
 
 
 def walk_look(speed_mps: float = 2.0, turn_deg: float = 1.0) -> ActionSpace:
-    """MIND's keys at 24 frames per second: four to walk, relative to the view, and four to look, in any combination.
-
-    A walking key moves by `speed_mps`, a looking key by `turn_deg` per frame; by default as in most of the data.
-    """
+    """MIND's keys at 24 frames per second: four to walk, relative to the view, and four to look, in combination."""
     step, turn = speed_mps / 24, math.radians(turn_deg)
     return ActionSpace(
         f"walk-look-{turn_deg:g}deg-{speed_mps:g}mps",
@@ -99,15 +96,10 @@ The numbers and the reading of wl, wr, sl, sr as "and look" are ours: the paper 
 
 
 def mirror_poses(path: str | ArrayLike, start: ArrayLike, space: ActionSpace, arm_m: float = 0.0) -> FloatArray:
-    """Camera-to-world poses (T, 4, 4) of a mirrored path, after each row, at full speed from the first.
+    """Camera-to-world poses (T, 4, 4) of a mirrored path (name or codes (T, 4)), after each row, at full speed.
 
-    The way back goes over the very poses of the way out; nothing stands in the way.
-    Source: specification of the simulator, mean of the yaw before and after each frame.
-
-    Args:
-        path: A name of MIRROR_PATHS, or key codes (T, 4).
-        start: Pose (4, 4) to start from.
-        arm_m: Metres of the camera behind the point that turns.
+    The way back repeats the poses of the way out; `arm_m` is the camera's distance behind the pivot. Source: the
+    simulator's specification, mean yaw before and after a frame.
     """
     if isinstance(path, str):
         if path not in MIRROR_PATHS:

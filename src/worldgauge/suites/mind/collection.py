@@ -77,12 +77,7 @@ _THIRD_PERSON, _JUMP = 125, 250
 
 @dataclass(frozen=True)
 class PlannedClip:
-    """One clip or start image to be made, in a space of degrees per frame and centimetres per second.
-
-    Attributes:
-        scene: Name of its world, such as "test-urban-0"; both perspectives and all tests share it, training has others.
-        key: Key of the scan that is its world; empty elsewhere.
-    """
+    """One clip or start image to make; `space` is degrees per frame and cm/s. Perspectives and tests share scenes."""
 
     part: Part
     perspective: Perspective

@@ -51,9 +51,9 @@ _STOP = 4
 
 
 class WalkTerrain(NamedTuple):
-    """What the rule needs to know of the world: clearance and smoothed height (X, Y) of a floor's cells, in metres.
+    """What the rule reads of the world: clearance and smoothed height (X, Y) of the floor's cells, in metres.
 
-    `cells` (X, Y, Z) is 2 where nothing may stand before the camera, 1 where it may, but not right before it.
+    In `cells` (X, Y, Z), 2 must not be along the camera's arm, and 1 only not in the metre before the camera.
     """
 
     clearance: NDArray[np.float32]
@@ -241,11 +241,7 @@ def stands_well(terrain, state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def hold(start, keys, frames, terrain, step, turn):  # type: ignore[no-untyped-def]
-    """Simulate keys that are held: states (n, 7), n <= frames.
-
-    It ends before the keys would push the walker or the camera into something, early enough to let go of them before
-    that, and where the view reaches its steepest.
-    """
+    """States (n, 7) of held keys, n <= frames; ends in time to release them before a contact or a too steep view."""
     out = np.empty((frames, 7))
     state = start.copy()
     none = np.zeros(4, np.uint8)
@@ -333,7 +329,7 @@ _PHASES: tuple[tuple[tuple[int, int, int, int], float, int, int], ...] = (
 
 
 class PolicyWeights(NamedTuple):
-    """Weights of what counts when a phase is chosen, besides the preference for its keys; tuned by eye.
+    """Weights for the choice of a phase, besides the preference for its keys; tuned by eye.
 
     Attributes:
         progress: Along the way, as a share of what walking straight makes.

@@ -51,9 +51,8 @@ class KeyWalk:
     """One walk of T frames; world frame, metres, radians.
 
     Attributes:
-        keys: (T, 4) uint8, columns ws, ad, ud, lr with the data set's codes; row t led to frame t, row 0 is zeros.
-        yaw: (T,) of the camera, as is `pitch`.
-        heading: (T,) direction that the body faces.
+        keys: (T, 4) uint8, columns ws, ad, ud, lr; row t led to frame t, row 0 is zeros.
+        yaw: (T,) of the camera, as is `pitch`; `heading` (T,) is the body's.
         seen: Share of the frames from mark_time on whose view was seen before it.
     """
 
@@ -110,11 +109,7 @@ def record_key_walk(
     space: ActionSpace,
     perspective: Perspective,
 ) -> KeyWalk:
-    """Make a walk whose motion follows its keys exactly (`key_motion`).
-
-    Up to mark_time it goes to new spots; from then on it mostly returns to places and directions seen before.
-    A third-person camera has free room along its whole arm. The same world and state of `rng` give the same walk.
-    """
+    """Make a walk that follows its keys exactly (`key_motion`): new spots to mark_time, then mostly returns."""
     if frames < 1 or not 0 <= mark_time <= frames:
         raise UsageError(f"a walk needs at least 1 frame and a mark_time within, got {frames} and {mark_time}")
     discards: list[str] = []
@@ -228,11 +223,7 @@ _TRIES = 64
 def find_mirror_start(
     world: Walkable, rng: np.random.Generator, *, space: ActionSpace, perspective: Perspective
 ) -> FloatArray:
-    """Find a pose (4, 4) from which all mirrored paths are free of obstacles.
-
-    The floor under every path is level, a walker fits there, and in third person nothing comes between the camera and
-    the figure.
-    """
+    """Find a pose (4, 4) from which all mirrored paths are level and free, in third person also for the camera."""
     floor = world.floor
     cells = np.argwhere(floor.clearance_m >= RADIUS_M)
     if len(cells):

@@ -45,8 +45,7 @@ METRICS: Mapping[What, str] = {
 class LearnedScores:
     """All learned scores of one record, from pairs of frames in order; at most one batch is held.
 
-    A network that fails on frames gives a missing score with its reason, since the other metrics do not need it. A
-    network that cannot be loaded at all fails the scoring, which the next run does again.
+    A network that fails on frames gives a missing score; one that cannot be loaded fails the scoring.
     """
 
     def __init__(self, record: Record, settings: MindSettings, prefix: str) -> None:
@@ -145,10 +144,7 @@ _CLIPS, _WINDOWS = 8, 4
 
 
 def leg_motion(start: Image, out: Clip) -> float:
-    """How far the way out gets from the start image, judged by both the turn and the median of its second half.
-
-    One odd frame at the turn does not count as motion.
-    """
+    """How far the way out gets from the start image; the median of its second half guards against one odd frame."""
     half = scene.motions(start, out[len(out) // 2 :])
     return float(min(half[-1], np.median(half)))
 
@@ -173,11 +169,7 @@ class MotionMeter:
 
 
 def real_motion(source: str, perspective: Perspective) -> float | None:
-    """Compute the median change of real clips over one leg.
-
-    It uses the first clips of the memory test in their order, else of those to train on, else of those in other action
-    spaces, so that it is the same for every model.
-    """
+    """Median change of real clips over one leg; a fixed order of parts makes it the same for every model."""
     parts: tuple[Part, ...] = ("mem_test", "train", "action_space_test")
     for part in parts:
         clips = discover(Path(source), parts=(part,), perspectives=(perspective,))
@@ -207,10 +199,7 @@ BATCH = 10
 def mirror_scores(
     record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: MindSettings, means: Means
 ) -> Iterator[Score]:
-    """Score a mirrored path by both pairings, and whether there was any motion to be undone.
-
-    The start image is compared as the model was shown it: with as many pixels, and in the shape of the rollout.
-    """
+    """Score a mirrored path by both pairings; the start image has the context's pixels, the rollout's shape."""
     seen = question.episode.clip.cropped(rollout.width, rollout.height)[0]
     start = resize(resize(seen, *record.facts["resolution"]), rollout.width, rollout.height)
     real = real_motion(record.task.sample["source"], clip.perspective)
@@ -223,10 +212,7 @@ def mirror_scores(
 def submitted_scores(
     record: Record, clip: MindClip, rollout: Clip, settings: MindSettings, means: Means
 ) -> Iterator[Score]:
-    """Score a path of a submission whose start image the data do not hold: the released pairing needs none.
-
-    The aligned pairing is missing. The first frame stands for the start image where motion is judged.
-    """
+    """Score a submitted path whose start image is missing: released pairing only, with the first frame for motion."""
     real = real_motion(record.task.sample["source"], clip.perspective)
     why = "the data hold no start image of this path"
     yield from _scores(_Path(record, clip, rollout, clip.frames, FPS), None, real, why, settings, means)

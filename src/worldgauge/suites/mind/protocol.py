@@ -34,11 +34,9 @@ from worldgauge.worlds.walking.floor import Walkable
 
 @dataclass(frozen=True)
 class ClipQuestion:
-    """What is asked about one clip: frames [0, context_end) may be seen, then one frame per action is requested.
+    """Frames [0, context_end) of a clip are the context; then one frame per action is requested.
 
-    Attributes:
-        poses: (n, 4, 4) of those frames; of a mirrored path those of its reference simulator.
-        truth: The real frames, or those of the embedded world along a mirrored path; None where unknown.
+    A mirrored path has the `poses` of its reference simulator; `truth` is None if unknown.
     """
 
     episode: Episode

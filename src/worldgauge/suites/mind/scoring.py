@@ -51,10 +51,7 @@ RELEASED_POSES = 97
 def action_scores(
     record: Record, clip: MindClip, question: ClipQuestion, rollout: Clip, settings: MindSettings, *, prefix: str
 ) -> Iterator[Score]:
-    """Errors, directions and answers of the camera in the first `action_frames` frames.
-
-    Errors are in the truth's unit and in degrees.
-    """
+    """Errors (unit of the ground truth, degrees), directions and responses in the first `action_frames` frames."""
     facts: dict[str, Any] = {"source": settings.poses, "frames": settings.action_frames}
     try:
         paths = _paths(record, clip, question, rollout, settings, facts)
@@ -66,10 +63,7 @@ def action_scores(
 
 
 class _Paths(NamedTuple):
-    """Two paths (n, 4, 4), NaN where the generated one is unknown, which may be shorter; and key codes (n, 4).
-
-    Row i of `keys` leads to frame i; `labels` name the steps, by the rule in force.
-    """
+    """Paths (n, 4, 4), the generated one NaN if unknown, maybe shorter. Row i of `keys` (n, 4) leads to frame i."""
 
     truth: FloatArray
     generated: FloatArray
@@ -252,10 +246,7 @@ def prefix_of(record: Record) -> str:
 
 
 def _rollout(record: Record, settings: MindSettings) -> Clip:
-    """The video of a record.
-
-    frame_count="header" believes the container, as the release does: a video whose header is silent has no frames.
-    """
+    """The video of a record; frame_count="header" trusts the container, as released: a silent header means 0."""
     clip = open_rollout(record)
     if settings.frame_count == "decoding":
         return clip
@@ -263,10 +254,7 @@ def _rollout(record: Record, settings: MindSettings) -> Clip:
 
 
 def _in_shape(rollout: Clip, record: Record, question: ClipQuestion) -> Clip:
-    """A rollout in the shape of what its model was shown: one of another shape was handed a squeezed view, all of it.
-
-    Finished videos show the centre of the view where their shape is another.
-    """
+    """A rollout in its context's shape, since models get the whole view squeezed; finished videos are of its centre."""
     if record.facts["finished_video"] is not None or len(rollout) == 0:
         return rollout
     whole = question.episode.clip
@@ -371,10 +359,7 @@ _Compared = tuple[Image, Image, PairError, float | None, _Colours | None, tuple[
 
 
 def _compared(means: Means, is_looked_at: bool, of_colours: bool, pairs: Sequence[Any]) -> list[_Compared]:
-    """Pairs of an imagined and a recorded frame, and all about each that no other pair matters to; in a thread.
-
-    That is the errors, the correlation of detail, and, where they count, the colours and the 720p frames.
-    """
+    """Errors, detail correlation, and optionally colours and 720p frames of pairs (generated, recorded)."""
     # Networks see the processor's frames wherever errors are computed, so that their answers are found again.
     ready = [prepared_pair(*pair) for pair in pairs] if is_looked_at else None
     kept: Sequence[tuple[Prepared, Prepared] | None] = ready or [None] * len(pairs)

@@ -410,10 +410,7 @@ _CAVEAT = (
 
 
 def published() -> list[Table]:
-    """Tables 2 and 3, and the memory test on its own with later results.
-
-    They are about other data, so cells are never compared.
-    """
+    """Tables 2 and 3, and the memory test with later results; other data, so cells are never compared."""
     data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
     source = f"{data['source']}. {_CAVEAT}"
     tables = [_memory(data)]

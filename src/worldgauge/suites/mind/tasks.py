@@ -25,10 +25,7 @@ VIEWS: dict[str, str] = {"1st": "first person", "3rd": "third person"}
 
 
 def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
-    """Yield all tasks of a data folder, in its order.
-
-    A faulty clip becomes a task that fails with its reason, so that nobody gains by leaving it out.
-    """
+    """Yield all tasks; a faulty clip becomes a failing task, so that nobody gains by leaving it out."""
     parts = tuple(PARTS[test] for test in settings.parts)
     root = Path(source).resolve()
     found = discover(root, parts=parts, perspectives=settings.views)
@@ -80,10 +77,7 @@ def _too_short(clip: MindClip, settings: MindSettings) -> str | None:
 
 
 def _with_submitted(found: list[MindClip], settings: MindSettings) -> list[MindClip]:
-    """Clips with the paths of `mirror_folders` in place of those of the start images, by perspective.
-
-    A perspective that names no folder keeps its start images. A folder named like a start image is of that image.
-    """
+    """Clips with the paths of `mirror_folders` for start images; a perspective without a folder keeps its own."""
     named = [name.partition("_data/") for name in str(settings.mirror_folders).split(",")]
     asked = [(view, name) for view in settings.views for top, _, name in named if top == view]
     views = {view for view, _ in asked}
@@ -97,11 +91,7 @@ def _with_submitted(found: list[MindClip], settings: MindSettings) -> list[MindC
 
 
 def cluster_of(task: str) -> str:
-    """What a clip shares with others as far as its id tells: its start image or its walk.
-
-    Where the world is known, as in data collected here, the world is the cluster instead: all that is recorded in it
-    looks alike.
-    """
+    """The start image or walk that clips share, as far as the id shows it; a known world is the cluster instead."""
     place = task.split("/")[:3]  # without the path
     return _SPACE.sub("", "/".join(place))
 

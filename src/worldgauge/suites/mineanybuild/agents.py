@@ -107,9 +107,8 @@ def default_size(problem: Problem) -> tuple[int, int, int]:
 class Reader:
     """Reads the instruction by rules: what words alone are worth, without images and without a language model.
 
-    A list of blocks by layers becomes exactly that matrix. Elsewhere it builds a box of the stated size, 8 blocks per
-    side if none is stated, each layer of the material stated for it, else in bands of those that are named. The box is
-    hollow unless the stated counts are nearer to a solid one. Questions about images are answered by chance.
+    A list of blocks by layers becomes that matrix. Else a box of the stated size (8 by default), hollow unless counts
+    fit a solid one, its layers of the stated materials. Questions about images are answered by chance.
     """
 
     spec = AgentSpec("reader")
@@ -158,22 +157,16 @@ _PLACE = re.compile(r"\(\s*(\d{1,4})\s*,\s*(\d{1,4})\s*\)")
 
 
 class Listed(NamedTuple):
-    """A build read from a list of blocks.
-
-    Attributes:
-        unknown: Names, sorted, that match no material; their cells are air.
-    """
+    """A build read from a list of blocks; cells of `unknown` names (sorted) are air."""
 
     built: Blueprint
     unknown: tuple[str, ...]
 
 
 def read_layers(text: str, materials: Sequence[str], most: tuple[int, int, int]) -> Listed | None:
-    """Read lines such as "Layer 1: stone: [(0,0), (0,1)], glass: [(2,1)]".
+    """Read lines such as "Layer 1: stone: [(0,0), (0,1)], glass: [(2,1)]"; layers count from 1, cells are (x,z).
 
-    Layers count from 1, cells are (x,z). A name is a material's whole text, else its base name. The build is as large
-    as its farthest block and highest layer, or as the text before the list says if that is more: "3 layers, 4 blocks
-    wide (x) and 2 blocks long (z)".
+    A stated size before the list ("3 layers, 4 blocks wide (x) and 2 blocks long (z)") can enlarge the build.
     """
     # Number of a material by its text, and of the first of each base name.
     known = {base_name(name): number for number, name in reversed(list(enumerate(materials, 1)))}
@@ -240,9 +233,8 @@ class Stated(NamedTuple):
 
     Attributes:
         size: (height, depth, width) if all three are stated and allowed.
-        mentioned: Numbers of the named materials, in the order of their first mention; each base name once.
-        layers: Number of the main material of each layer from the ground up, as many as are stated; a statement about
-            all layers of the build counts as one.
+        mentioned: Numbers of the named materials, in the order of first mention; each base name once.
+        layers: Main material of each layer from the ground up, as many as are stated; "all layers" counts as one.
         blocks: Sum of all counts of a material, 0 without one.
     """
 
@@ -253,11 +245,7 @@ class Stated(NamedTuple):
 
 
 def read_stated(text: str, materials: Sequence[str], most: tuple[int, int, int]) -> Stated:
-    """Read the stated facts of an instruction.
-
-    Sizes are such as "5 blocks wide", "4 blocks high", "7 blocks deep" or "long", the first of each, or three numbers
-    "5x7x4" (width, length, height). Names of materials may have blanks or underscores.
-    """
+    """Read stated facts: "5 blocks wide", "7 blocks deep" or "long", "4 blocks high", or "5x7x4" in that order."""
     text = text[:MOST_CHARACTERS].lower()
     names = _Names(materials)
     layers: list[int] = []
@@ -326,10 +314,7 @@ _EXAMPLE = re.compile(r"^Answer:\n(.*?)\n^End of the example\.$", re.MULTILINE |
 
 @agents.register("copy-example")
 class CopyExample:
-    """Repeats the answer of the example in our own prompt: the right form with none of the task.
-
-    Reasoning is prompted without an example: there it gives the first choice.
-    """
+    """Repeats the answer of the example in our own prompt: the right form with none of the task."""
 
     def __init__(self) -> None:
         prompts = Prompts("worldgauge.suites.mineanybuild")
@@ -353,8 +338,7 @@ def example_of(text: str) -> str | None:
 class SolidBox:
     """A solid box of the first material, of the size that the instruction states, else 8 blocks per side.
 
-    It gets full recall where a build has few materials, so such a score does not come from planning. Elsewhere the
-    first choice, or yes.
+    It shows which scores do not come from planning: few materials give full recall. Elsewhere: first choice, or yes.
     """
 
     spec = AgentSpec("solid-box")
@@ -393,7 +377,7 @@ _ROOM_ANSWERS = (
 class Castle:
     """The same castle for every brief, the first choice, and the likeliest answer to each form of question about rooms.
 
-    The castle is well made. It ignores the brief and the pictures, so its scores do not come from planning.
+    It ignores the brief and the pictures, so its scores do not come from planning.
     """
 
     spec = AgentSpec("castle")
@@ -435,8 +419,7 @@ def castle(materials: int) -> Cells:
 class DegradedAgent:
     """The right answer, spoiled for a share of blocks and questions: a model of known quality.
 
-    Args:
-        share: Share of blocks that become another material, and of questions that are answered by chance.
+    `share`: blocks that become another material, and questions answered by chance.
     """
 
     def __init__(self, share: float = 0.1) -> None:
@@ -500,21 +483,11 @@ class ChatAgent:
 
     Args:
         model: MODEL@URL, such as Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1, or a live Chat.
-        temperature: Of every answer; None leaves it to the endpoint, which some models need.
-        top_p: Of every answer; None leaves it to the endpoint.
-        max_tokens: Of every answer.
+        temperature: None leaves it to the endpoint, as does None of `top_p`.
         prompts: Folder whose files replace ours.
-        recording: Folder that stores all replies.
-        replay: "use", "only" or "off" (docs/howto/policies.md).
-        input_price: Of a million tokens.
-        output_price: Of a million tokens.
-        budget: Cap in the same money.
-        requests_per_minute: Limit of calls.
-        concurrency: Calls at a time.
+        recording: Folder that stores all replies; `replay` is "use", "only" or "off" (docs/howto/policies.md).
+        input_price: Per million tokens, in the money of `budget`, as is `output_price`.
         key_env: Environment variable that holds the key.
-
-    Raises:
-        UsageError: For values that are not allowed.
     """
 
     def __init__(

@@ -111,10 +111,7 @@ class BuildCollection(Collection):
         return all(image_path(self.out, name).exists() for name, _ in _pictures(item, self.options))
 
     def done(self) -> int:
-        """Return the number of items done.
-
-        It is 0 if the folder does not record its options, as its images are then not ours.
-        """
+        """Number of items done; 0 if the folder does not record its options, as its images are then not ours."""
         return 0 if self.manifest() is None else super().done()
 
     def make(self, item: Item, progress: Tell) -> Made:

@@ -120,11 +120,7 @@ def rejections_of(blueprint: Blueprint) -> Iterator[Rejection]:
 
 
 def canonical(blueprint: Blueprint) -> bytes:
-    """Return a key that is equal for a structure, its four turns about the vertical, and their mirror images.
-
-    Base names without states are compared, as states turn with the build; surrounding air does not count. So two builds
-    that differ in states alone are equal.
-    """
+    """A key equal for turns about the vertical and mirror images; block states and surrounding air are ignored."""
     plain = blueprint.trimmed().names_only()
     used = sorted(plain.counts())
     rank = np.array([0, *(used.index(name) + 1 if name in used else 0 for name in plain.materials)], "<i4")
@@ -167,10 +163,7 @@ class UnreadableStructure:
 
 
 def read_files(folder: Path) -> Iterator[SourceStructure | UnreadableStructure]:
-    """Yield the structure files of a folder and its subfolders, by path, named after the file.
-
-    A folder named after a type of building ("houses") gives its files that type.
-    """
+    """Structure files below a folder, by path; a subfolder named after a type ("houses") gives its files that type."""
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; give one of structure files ({', '.join(SUFFIXES)}) or a world")
     names = UniqueNames()
@@ -188,12 +181,9 @@ def read_files(folder: Path) -> Iterator[SourceStructure | UnreadableStructure]:
 
 
 def read_world(world: Path, boxes: Path) -> Iterator[SourceStructure | UnreadableStructure]:
-    """Yield the marked boxes of a world.
+    """Boxes of a world, marked in JSON {name: {metadata, start_pos, end_pos}}, corners [x, y, z] included.
 
-    Args:
-        world: Its folder.
-        boxes: JSON {name: {metadata, start_pos, end_pos}}, corners [x, y, z] both included; a box may also have type,
-            description and biome.
+    A box may also have type, description and biome.
     """
     content = parse_json(read_bytes(boxes, MAX_JSON_BYTES), str(boxes))
     if not isinstance(content, dict) or not 1 <= len(content) <= MAX_STRUCTURES:
@@ -307,15 +297,7 @@ def curate(
     waive: Collection[Reason] = (),
     progress: Callable[[int, int, str], None] | None = None,
 ) -> CurationResult:
-    """Write the structures of `source` that pass all filters to `out` as a data set, with `curation.json`.
-
-    Air around a build is cut off. Each gets a reference picture of size_px a side, two tasks of planning, one of
-    understanding, three of creativity. The same source, options and replies give the same bytes.
-
-    Args:
-        boxes: JSON of marked boxes of a world.
-        progress: Called with structures done, all, and the name.
-    """
+    """Write structures of `source` that pass all filters to `out` as a data set with `curation.json`; reproducible."""
     source, out = Path(source), Path(out)
     if not SIDES_PX[0] <= size_px <= SIDES_PX[1]:
         raise UsageError(f"pictures are {SIDES_PX[0]} to {SIDES_PX[1]} px a side, got {size_px}")

@@ -66,13 +66,7 @@ OWN_SOURCE = 9
 
 @dataclass(frozen=True)
 class Architecture:
-    """A build with what is known of it.
-
-    Attributes:
-        source: `data_resource`, where it comes from.
-        difficulty: Its factor, rounded as `difficulty_factor` rounds.
-        image: A picture of it, path within the folder data.
-    """
+    """A build and its metadata; `source` is `data_resource`, and `image` a path within the folder data."""
 
     id: str
     name: str
@@ -139,10 +133,9 @@ class BuildSet:
 
 
 def identifier(source_digit: int, number: int, type: str | None, name: str, description: str) -> str:
-    """Id of an architecture: AR_, source digit and number, then a hash of the type, and one of name and description.
+    """Id of an architecture: AR_, source digit and number, hash of the type, hash of name and description.
 
-    The published second hash is of an unknown text; ours is of name, line feed and description. So ids of downloaded
-    records cannot be computed again: take them as they are.
+    Nobody knows what text the published second hash is of, so take the ids of downloaded records as they are.
     """
     if not (0 <= source_digit <= 9 and 0 <= number <= 9999):
         raise UsageError(f"an architecture has a source from 0 to 9 and a number to 9999, got {source_digit}, {number}")
@@ -309,10 +302,7 @@ def _jpeg_size(data: bytes) -> tuple[int, int] | None:
 
 
 def write(root: Path, architectures: Iterable[Architecture], tasks: Iterable[BuildTask]) -> None:
-    """Write data/architectures.json and a file per kind that has tasks, sorted by id; other files are removed.
-
-    Images are written before, with `write_image`.
-    """
+    """Write data/architectures.json and a file per kind, sorted by id; other files go. Images come before."""
     root = Path(root)
     builds = _distinct(architectures, "architectures")
     rows = _distinct(tasks, "tasks")

@@ -22,10 +22,7 @@ from worldgauge.worlds.blocks.blueprint import Blueprint, tier_of
 
 
 def tasks(source: Path, settings: BuildSettings) -> Iterator[Task]:
-    """Yield all tasks of a data folder, kind by kind.
-
-    Rows that cannot be used become tasks that fail with their reason.
-    """
+    """Yield all tasks of a data folder, kind by kind; unusable rows become tasks that fail with their reason."""
     folder = str(Path(source).resolve())
     data = load(Path(folder))
     kinds = KINDS if settings.task is None else (settings.task,)

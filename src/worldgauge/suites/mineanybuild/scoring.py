@@ -100,10 +100,7 @@ def build_bounds(critic: Critic, truth: Submission, materials: Sequence[str], we
 def random_matching(
     truth: Blueprint, materials: Sequence[str], size: tuple[int, int, int] = RANDOM_SIZE
 ) -> float | None:
-    """Return the expected matching score, of 10, of a matrix drawn uniformly from air and materials.
-
-    A block of the truth within the matrix is matched with the share of materials that have its base name.
-    """
+    """Expected matching score, of 10, of a matrix of `size` sampled uniformly from air and materials."""
     if not truth.blocks:
         return None
     names = Counter(map(base_name, materials))
@@ -290,10 +287,7 @@ def _score(record: Record, metric: str, value: float | None, lacking: str, **mor
 def _graded(
     critic: Critic, submission: Submission, task_context: TaskContext, settings: BuildSettings
 ) -> tuple[Grades | None, str]:
-    """The median of several gradings, and why there is none. An outage fails the scoring, which can be done again.
-
-    Raises UsageError for a critic that leaves out a dimension.
-    """
+    """The median of several gradings, or why there is none; an outage raises, since scoring can be done again."""
     found = []
     for number in range(settings.gradings):
         try:

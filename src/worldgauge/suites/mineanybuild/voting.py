@@ -34,8 +34,7 @@ class Ballot:
 
     Attributes:
         votes: Score of 3 to 8 of each agent whose answer can be built.
-        duels: {"upper", "lower", "first": whether the upper one won, "reason"} and the critic's notes, in the order
-            played.
+        duels: {"upper", "lower", "first": whether the upper one won, "reason"} and notes, in order.
         problem: Why the critic could not choose; then nobody has votes, which is not 0.
     """
 
@@ -125,10 +124,7 @@ def vote(
     settings: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Table:
-    """Hold the vote on all briefs that two runs or more have records of.
-
-    Asked again with a recording, the critic answers from it. A brief it cannot decide has a ballot that says so.
-    """
+    """Vote on all briefs that at least two runs have records of; a recording replays, an undecided brief says so."""
     folders = find_runs(runs)
     facts = [folder.facts() for folder in folders]
     if others := sorted({fact["suite"] for fact in facts} - {SUITE}):

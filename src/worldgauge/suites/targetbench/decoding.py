@@ -39,11 +39,7 @@ def current_frame(scenario: Scenario) -> Image:
 
 
 def history(scenario: Scenario, count: int, fps: float) -> tuple[Clip, FloatArray]:
-    """Frames that end at the current one, at `fps` a second, and their times (n,) in seconds, the last 0.
-
-    There are fewer where the recording began later or has no video. The last is the picture itself, not the compressed
-    frame.
-    """
+    """Frames at `fps` up to the current picture itself, and times (n,) in seconds, the last 0; fewer if unrecorded."""
     last = current_frame(scenario)
     if count > 1 and scenario.video is not None:
         seconds = scenario.history_s if scenario.history_rows == 0 else scenario.history_rows * scenario.dt

@@ -27,10 +27,7 @@ from worldgauge.metrics._registry import metric
 
 
 class Weights(NamedTuple):
-    """Weights of the five terms of the overall score.
-
-    endpoint and approach weigh one product, so only their sum counts.
-    """
+    """Weights of the overall score's terms; endpoint and approach weigh one product, so only their sum counts."""
 
     ade: float
     fde: float
@@ -48,9 +45,9 @@ class Profile:
 
     Attributes:
         miss_m: Metres beyond which a row is missed.
-        sigma_m: Width of the soft endpoint, metres.
+        sigma_m: Width of the soft endpoint.
         radius_min_m: Radius of the corridor at its ends; `radius_max_m` in its middle.
-        references: Rows of the truth that the corridor is built on.
+        references: Rows of the ground truth that the corridor is built on.
         beta: Width of the corridor in progress.
         gamma: Penalty for leaving the corridor.
         tau_ade_m: Metres in which the ADE term falls by e; likewise `tau_fde_m`.
@@ -154,10 +151,7 @@ Parity = Literal["released"] | None
 
 
 class PathScores(NamedTuple):
-    """All numbers of one path under one profile: metres, percent for the miss rate, else 0 to 1.
-
-    A path that cannot be scored is not `valid`; its numbers are then the worst possible.
-    """
+    """All numbers of one path under one profile: metres, percent for the miss rate, else 0 to 1; worst if invalid."""
 
     ade: float
     fde: float
@@ -178,10 +172,7 @@ def evaluate(
     history_rows: int = 0,
     parity: Parity = None,
 ) -> PathScores:
-    """All scores of a decoded path (n, 2) against the walked truth (T, 2), T >= 2, in metres.
-
-    An empty path, or one with values that are not finite, is not valid; one point stands still.
-    """
+    """All scores of a path (n, 2) against the ground truth (T, 2), metres; empty or non-finite paths are invalid."""
     if parity is None:
         _check_mode(mode, parity)
     truth = np.asarray(truth, np.float64)

@@ -30,10 +30,7 @@ AHEAD_RAD = np.pi / 2
 
 
 def plan_for(scenario: Scenario, name: str, n: int, fps: float, seed: int) -> FloatArray:
-    """The path (n, 4, 4) that a planner would take, frame k at (k + 1) / fps seconds after the current frame.
-
-    It is in the world frame where the world is known, else in the frame of the current pose with z = 0.
-    """
+    """A planner's path (n, 4, 4), frame k at (k + 1) / fps s, in the world frame, else the current pose's (z = 0)."""
     return PLANNERS[name](scenario, np.arange(1, n + 1) / fps, np.random.default_rng(seed))
 
 
@@ -184,10 +181,7 @@ def can_walk(scenario: Scenario) -> bool:
 
 
 def walk_to_target(scenario: Scenario, start: FloatArray, times: FloatArray, length_m: float) -> FloatArray:
-    """A walk to the target from the pose `start`: poses (n, 4, 4) at evenly spaced seconds `times` (n,).
-
-    The walk comes to rest before the target at the last moment; where that is too far, it goes as far as it can.
-    """
+    """Poses (n, 4, 4) of a walk at evenly spaced seconds (n,) that ends before the target, or goes as far as it can."""
     assert scenario.world is not None
     assert scenario.target is not None
     floor: FloorPlan = open_world(scenario.world).floor  # type: ignore[attr-defined]
@@ -212,11 +206,9 @@ def walk_to_target(scenario: Scenario, start: FloatArray, times: FloatArray, len
 def place_before(
     floor: FloorPlan, target: Landmark, start: FloatArray, radius_m: float, length_m: float
 ) -> FloatArray | None:
-    """The place (2,) in front of the target's box that the walk from the pose `start` leads to.
+    """The place (2,) in front of the target's box, END_M away on its storey, that fits `length_m` and the heading best.
 
-    In front means END_M away from the box, as walks to targets end, and on its storey. Of all such places the one whose
-    path fits `length_m` and the heading best is taken. Where none can be reached, it is the reachable place nearest to
-    the box; None when nothing can be reached.
+    It is the nearest reachable place if none fits; None when nothing can be reached.
     """
     here = start[:2, 3]
     metres = ways_to(floor, here, reach_m=REACH_M, radius_m=radius_m).metres

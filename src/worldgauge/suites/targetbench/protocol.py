@@ -35,12 +35,10 @@ FEWEST_FRAMES = 2
 
 
 class ScenarioQuestion(NamedTuple):
-    """What is asked of one model, at `fps` frames per second.
+    """The request to one model, at `fps` frames per second.
 
-    Attributes:
-        hfov_deg: Horizontal field of view of the context's frames; None where unknown.
-        planner: Whose path the model follows; None where it plans itself.
-        bridge: The fact "bridge" of a model that is asked at another rate than the recording's; else empty.
+    `hfov_deg` is that of the context's frames, `planner` None if the model plans itself, and `bridge` the fact of
+    frame-rate conversion, else empty.
     """
 
     request: RolloutRequest
@@ -52,10 +50,7 @@ class ScenarioQuestion(NamedTuple):
 
 
 def perform(task: Task, model: WorldModel, task_context: TaskContext, settings: TargetSettings) -> Record:
-    """Ask a model for a video of one scenario, or take its finished one, and store it in the record's folder.
-
-    New frames are stored lossless; a finished video is copied as it is, whatever its length, rate and size.
-    """
+    """Request a video of one scenario (stored lossless), or copy the model's finished one as it is."""
     scenario = scenario_of(task, settings)
     if holds_videos(model):
         return _finished(task, model, model.spec, scenario, task_context, settings)
@@ -177,10 +172,7 @@ def _bridge(scenario: Scenario, spec: ModelSpec, settings: TargetSettings, fps: 
 
 
 def _context(scenario: Scenario, spec: ModelSpec, settings: TargetSettings, fps: float) -> tuple[Context, float | None]:
-    """What is shown, and the field of view of its frames where it is known.
-
-    A reference that is handed the world or the truth sees the whole history: it takes nothing from it that it lacks.
-    """
+    """The context and its frames' field of view; privileged baselines get the whole history, nothing new to them."""
     count = math.ceil(scenario.history_s * fps) + 1 if spec.privileged else settings.context
     count = count if spec.max_context is None else min(count, spec.max_context)
     clip, times = history(scenario, count, fps)

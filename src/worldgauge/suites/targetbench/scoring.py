@@ -43,10 +43,7 @@ that ran into something. Asks: questions to the model."""
 
 
 def driven_path(record: Record, scenario: Scenario, settings: TargetSettings) -> DecodedPath:
-    """Return what was driven as a path seen from the scenario's current pose, with evenly spaced points.
-
-    Without a single plan it failed: a robot without a plan has not decided to stay.
-    """
+    """The driven path from the current pose, evenly spaced; without any plan it failed, and did not decide to stay."""
     decoder, asks = decoder_of(settings).name, record.facts["asks"]
     if record.facts["once"] is None:
         return DecodedPath("failed", decoder, f"no plan in {len(asks)} videos, the last: {asks[-1]['reason']}")
@@ -270,11 +267,7 @@ def _numbers(scores: PathScores) -> dict[str, float] | None:
 def _errors(
     path: DecodedPath, xy: FloatArray, scenario: Scenario, settings: TargetSettings, fps: float
 ) -> Sequence[tuple[int, float | None]]:
-    """Metres between each decoded point and the row of the true path that its index falls on.
-
-    By frame of the recording from the current one on, so that videos of any rate are in step with it, `fps` being that
-    of this one. What lies beyond the recording's last frame stands there.
-    """
+    """Metres from each decoded point to its row of the true path, by the recording's frame, so rates agree."""
     start = scenario.history_rows if PROFILES[settings.profile].cut_history else 0
     rows = np.rint(np.linspace(start, len(scenario.path_xy) - 1, len(xy))).astype(int)
     apart = np.linalg.norm(np.asarray(xy) - scenario.path_xy[rows], axis=1)

@@ -57,10 +57,7 @@ class TargetBench(Suite):
 
     @property
     def scoring_settings(self) -> frozenset[str]:
-        """Settings that only `score` reads.
-
-        With protocol `replan` those of the decoder are not among them, since it decodes during the drive.
-        """
+        """Settings that only `score` reads; with protocol `replan` the drive itself uses the decoder."""
         decoding = frozenset({"decoder", "decoder_digest", "cross_check", "parity"})
         scoring = frozenset({"profile", "labels", "labels_digest", "mode", "extras"})
         return scoring if self.options.protocol == "replan" else scoring | decoding
@@ -114,10 +111,7 @@ class TargetBench(Suite):
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """Make the tables.
-
-        The leaderboard, over the scored and over all; tables by label, category and profile; what became of videos.
-        """
+        """Make the tables: leaderboards over scored and over all, by label, category and profile, video outcomes."""
         return summary.summarize(scores, kinds, failed)
 
     def published(self) -> list[Table]:

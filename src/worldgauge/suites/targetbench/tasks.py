@@ -15,10 +15,7 @@ from worldgauge.suites.targetbench.settings import TargetSettings
 
 
 def tasks(source: Path, settings: TargetSettings) -> Iterator[Task]:
-    """Yield all scenarios of a data folder by name.
-
-    A faulty one becomes a task that fails with its reason, so that nobody gains by leaving it out.
-    """
+    """Yield all scenarios by name; a faulty one becomes a failing task, so that nobody gains by leaving it out."""
     labels = None if settings.labels is None else Path(settings.labels).expanduser()
     found = discover(Path(source), settings.horizon_s, labels=labels)
     if not found:

@@ -87,10 +87,9 @@ class Strides(NamedTuple):
 
 
 def smooth_way(floor: FloorPlan, *legs: ArrayLike, radius_m: float = RADIUS_M) -> FloatArray:
-    """A smooth path (M, 2) with the ends of the `legs` (N, 2), a point every SPACING_M, at least `radius_m` clear.
+    """A smooth path (M, 2), a point every SPACING_M, near `legs` (N, 2) that join, at least `radius_m` clear.
 
-    The widest smoothing of WIDTHS_M that keeps the radius is taken, then the straightened legs, then the legs
-    themselves. Each leg begins where the one before ends; the smooth path only comes near these points.
+    It is the widest smoothing of WIDTHS_M that fits, else the straightened legs, else the legs themselves.
     """
     ways = [np.asarray(leg, np.float64) for leg in legs]
     corners = np.concatenate([straightened(floor, way) for way in ways])
@@ -101,11 +100,7 @@ def smooth_way(floor: FloorPlan, *legs: ArrayLike, radius_m: float = RADIUS_M) -
 
 
 def stride(way: ArrayLike, *, rows: int, dt: float, gait: Gait = Gait()) -> Strides | None:  # noqa: B008
-    """Where a walker on a path is at every moment, so that it comes to rest at the last.
-
-    It starts at a cruising speed that is chosen for that. A short path is walked at the slowest speed, and the walker
-    stands for the rest of the time. None where the path is too long.
-    """
+    """A walker's places over time, at rest at the last; a short path is walked slowest. None if it is too long."""
     points = _dense(np.asarray(way, np.float64))
     length = geometry.length(points)
     if length < 2 * SPACING_M:
@@ -171,10 +166,7 @@ def _kernel_mean(values: FloatArray, width_m: float, *, through_ends: bool = Fal
 
 
 def _top_speeds(s: FloatArray, bend: FloatArray, gait: Gait) -> FloatArray:
-    """Highest speed (N,) at every point: slow in bends, at rest at the end, within the acceleration.
-
-    A walker who also keeps below a cruising speed takes the lower of the two everywhere.
-    """
+    """Highest speed (N,) per point: slow in bends, at rest at the end, within acceleration; no cruising limit."""
     # Lists: a loop over numbers of an array takes five times as long.
     v = (gait.yaw_rate / np.maximum(bend, 1e-9)).tolist()
     v[-1] = 0.0

@@ -52,8 +52,7 @@ class FrameSheet:
         self.text(text, x + 5, y + LINE_PX - 6, colour, SMALL)
 
     def plan(self, steps: str, turn_left_rad: float, x: int, y: int, width: int, colour: Colour) -> None:
-        """Letters F, L, R, S as arrows; steps alike in a row are one arrow with their number. A turn of any angle at
-        once stands before them in degrees."""
+        """Steps F, L, R, S as arrows, equal ones in a row joined with their number, after the turn in degrees."""
         at = x
         if abs(turn_left_rad) > 1e-3:
             self._arrow("L" if turn_left_rad > 0 else "R", at, y, colour)

@@ -127,12 +127,7 @@ class HomeSight:
 
 
 class HomeTaskEnv:
-    """A walker in an embedded world.
-
-    Args:
-        target: The object that recognition is about, None elsewhere.
-        sliding: Whether the walker slides along walls; None for the world's own rule.
-    """
+    """A walker in an embedded world; `target` is the object of recognition, and `sliding` None the world's own rule."""
 
     text_renderer = "nav/v2"
 
@@ -274,11 +269,7 @@ _OVERHEAD_M = 0.3
 
 
 def free_m(observation: HomeObservation) -> FloatArray:
-    """How far a walker can go straight on in each direction, by the depth of the four views.
-
-    Returns:
-        (16,) metres, direction k being k turns to the left; infinite where nothing is seen in the way.
-    """
+    """Free metres ahead in 16 directions, k turns to the left, by the depth of four views; infinite if unseen."""
     points = np.concatenate([_obstacles(observation, side) for side in SIDES])
     angles = np.radians(TURN_DEG) * np.arange(DIRECTIONS)[:, None]
     along = points[:, 0] * np.cos(angles) + points[:, 1] * np.sin(angles)
@@ -291,11 +282,7 @@ def free_m(observation: HomeObservation) -> FloatArray:
 
 
 def spread(ends: FloatArray, n: int, rng: np.random.Generator) -> list[int]:
-    """Choose ends that lie far from each other: the first by chance, each further one farthest from those before it.
-
-    Args:
-        ends: (k, d), k at least 1.
-    """
+    """Choose among `ends` (k, d): the first by chance, each further one farthest from those before it."""
     chosen = [int(rng.integers(len(ends)))]
     away = np.full(len(ends), np.inf)
     while len(chosen) < min(n, len(ends)):

@@ -31,11 +31,7 @@ Strip = NDArray[np.float32]
 
 
 def panorama_strip(panorama: Image, finer: int = 1) -> Strip:
-    """The strip (24, 128, 3) in [-1, 1] of a panorama (H, W, 3) uint8; its centre column stays the centre.
-
-    Args:
-        panorama: (H, W, 3) uint8.
-    """
+    """The strip (24, 128, 3) in [-1, 1] of a panorama (H, W, 3) uint8; its centre column stays the centre."""
     columns, height = COLUMNS * finer, ROWS * finer
     small = resize(panorama, columns, columns // 2)
     top = (columns // 2 - height) // 2
@@ -43,12 +39,7 @@ def panorama_strip(panorama: Image, finer: int = 1) -> Strip:
 
 
 def view_strip(view: Image, camera: Camera, finer: int = 1) -> Strip:
-    """The strip (24, 32, 3) in [-1, 1] of a view.
-
-    Args:
-        view: (H, W, 3) uint8.
-        camera: Its camera. What it does not see repeats the nearest pixel.
-    """
+    """The strip (24, 32, 3) in [-1, 1] of a view (H, W, 3) uint8; beyond the camera the nearest pixel repeats."""
     import cv2
 
     side = _SIDE_PX * finer

@@ -60,14 +60,12 @@ class Rules(ABC, Generic[Action]):
     """A task's rules for one episode: when it ends, and how much of a decision is carried out.
 
     Attributes:
-        candidates: M, plans that are proposed at each decision.
+        candidates: M, plans proposed at each decision.
         length: L, most primitives or poses of a plan.
-        ratio: Share of decisions at which the world model is asked (TTS ratio).
-        has_last_look: Whether one more decision is made after the budget is used up, of which nothing is carried out:
-            in tasks that ask for an answer, the agent sees the result of its last step.
-        plans_at_last_look: Whether plans are proposed and imagined at that look too: where an answer is also read from
-            what was imagined.
-        checks_every_step: Whether `terminated` is also asked between the actions of a decision.
+        ratio: Share of decisions at which the world model is queried (TTS ratio).
+        has_last_look: Whether one more decision, not carried out, follows the budget: an answer needs the last view.
+        plans_at_last_look: Whether plans are imagined at that look too, for answers read from what was imagined.
+        checks_every_step: Whether `terminated` is also queried between the actions of a decision.
     """
 
     has_last_look = False
@@ -123,10 +121,8 @@ class Imagination(ABC):
 
     Attributes:
         speed: Through it the model is queried; an episode sets its own.
-        calls: Rollouts queried so far.
-        asked: Frames requested so far.
-        made: Frames that the model made for them; more where it declares lengths.
-        caption: What the first view shows, in a sentence; None where nobody knows it.
+        asked: Frames requested so far; `made` is what the model generated, more if it declares lengths.
+        caption: Sentence about the first view; None if unknown.
     """
 
     caption: str | None = None

@@ -219,24 +219,16 @@ _TIE = 1e-12
 
 
 class Ranking(NamedTuple):
-    """Candidates by reward.
-
-    Attributes:
-        rewards: One per candidate, higher is better, -inf for one without frames.
-    """
+    """Candidates by reward; higher is better, -inf for one without frames."""
 
     rewards: tuple[float, ...]
     best: int
 
 
 def ranked_by_distance(distances: Sequence[Sequence[float]]) -> Ranking:
-    """Rewards of candidates from the distance of each of their plan frames to the goal.
+    """1 - mean distance to the goal of a candidate's frames without frame 0; shorter plans repeat their last frame.
 
-    reward = 1 - mean distance, over as many frames as the longest has: shorter ones repeat their last.
     Source: World-in-World, section 7, revision by LPIPS.
-
-    Args:
-        distances: By candidate, one per frame; frame 0 is left out.
     """
     if not distances:
         raise UsageError("there are no candidates to choose from")
@@ -261,14 +253,10 @@ FAILED_RELEASED = -0.25
 
 
 class Term(NamedTuple):
-    """What one episode adds.
+    """An episode's contribution; `value` is None if it cannot be known, which is not zero.
 
-    Flags: no_answer: none was given. judge_error: an invalid mark was taken as 1, judge again. unreachable: no path
-    leads to the goal, the episode is invalid. no_length: the length walked is missing, counted as 0. no_reference: the
-    reference length is missing. hop_without_path: a straight line was taken for a part of the length.
-
-    Attributes:
-        value: None where it cannot be known, which is not zero.
+    Flags: no_answer; judge_error, an invalid mark counted as 1; unreachable, no path to the goal, so invalid;
+    no_length, counted as 0; no_reference, no reference length; hop_without_path, a straight line was taken for a part.
     """
 
     value: float | None
@@ -385,11 +373,7 @@ def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None
 
 
 def length_m(places: ArrayLike, distance: Callable[[Sequence[float], Sequence[float]], float]) -> Term:
-    """Metres along places.
-
-    Args:
-        places: (n, 2), metres.
-    """
+    """Metres along places (n, 2); a hop without a finite `distance` counts straight, flagged."""
     points = np.asarray(places, np.float64).reshape(-1, 2)
     total, flags = 0.0, set()
     for here, there in pairwise(points):

@@ -36,11 +36,7 @@ AHEAD_M = 1e-3
 class Zoom:
     """The last context frame on a sphere around it, seen from where the steps lead: no depth, no walls.
 
-    A step forward enlarges the image, a turn rolls it. Beyond the border of a perspective image its edge is repeated.
-
-    Args:
-        metres: Radius of the sphere. The default is the best of a sweep on other homes.
-        view: Kind of image that it takes and returns, "perspective" or "panorama".
+    `metres` is the sphere's radius, by default the best of a sweep on other homes; `view` "perspective" or "panorama".
     """
 
     def __init__(self, metres: float = 4.0, view: View = "perspective") -> None:
@@ -90,10 +86,7 @@ Mask = NDArray[np.bool_]
 
 
 class Backdrop(NamedTuple):
-    """The table that demonstrations share. home, empty: (H, W, 3) with the arm at home, and without it.
-
-    covered: (H, W) where arm or shadow lie when it is at home, and hardly ever else.
-    """
+    """The demonstrations' table, arm at home or absent, (H, W, 3); `covered` (H, W) by the arm and its shadow."""
 
     home: Frames
     empty: Frames
@@ -128,10 +121,7 @@ def grown(mask: Mask) -> Mask:
 
 
 def _lasting(frames: Frames) -> Frames:
-    """Of each pixel of frames (n, H, W, 3) the brightest colour that a share of them agree on, (H, W, 3).
-
-    In the light and in the shadow a table looks alike in many of them; arms and things come and go.
-    """
+    """Per pixel of (n, H, W, 3), the brightest colour that a share agree on: a table lasts, arms do not."""
     count = max(1, round(LASTING_SHARE * len(frames)))
     grey = frames.sum(axis=-1, dtype=np.int16)
     order = np.argsort(-grey, axis=0, kind="stable")
@@ -150,10 +140,7 @@ MOVED_M = 0.025
 
 
 class PathPiece(NamedTuple):
-    """Of a demonstration: number of it, and (n,) its frames for the n poses of a path, never going back.
-
-    cost_m: what the two paths differ by, summed along them.
-    """
+    """A demonstration's number and frames for the poses of a path, never going back; `cost_m` is their distance."""
 
     demonstration: int
     frames: tuple[int, ...]
@@ -171,11 +158,7 @@ class RecordedPaths:
             self._path[: len(frames), column] = one.hand[frames]
 
     def nearest(self, path: FloatArray, count: int) -> list[PathPiece]:
-        """The `count` demonstrations with a piece nearest to a path (n, 8) of hand poses, nearest first.
-
-        By dynamic time warping: every pose meets a point of the piece and every point a pose, in order. A piece may
-        start and end anywhere.
-        """
+        """The `count` demonstrations with a piece nearest to a path (n, 8), nearest first, by dynamic time warping."""
         costs = np.stack([self._apart(pose) for pose in path])
         totals = costs.copy()
         for n in range(1, len(path)):
@@ -201,10 +184,7 @@ class RecordedPaths:
         return apart
 
     def _followed(self, costs: FloatArray, totals: FloatArray, one: int) -> tuple[int, ...]:
-        """The frame of demonstration `one` for each pose: of the points that it meets the nearest, the last of equals.
-
-        What a hand does where it stands shows in the end.
-        """
+        """The frame of demonstration `one` for each pose: nearest, last of equals, as a still hand acts late."""
         n, point = len(totals) - 1, totals.shape[1] - 1 - int(np.argmin(totals[-1, ::-1]))
         met: list[list[int]] = [[] for _ in totals]
         while True:
@@ -236,12 +216,10 @@ MOVED_SHARE = 0.3
 def transplanted(
     backdrop: Backdrop, start: Frames, now: Frames, recorded: Sequence[Frames], asked: FloatArray, was: FloatArray
 ) -> Iterator[Frames]:
-    """Frames (H, W, 3) of a table, the arm and what it moves taken from a recording.
+    """Frames (H, W, 3) of a table, with the arm and what it moves transplanted from a recording.
 
-    start: the first frame of this table, arm at home; now: the last. recorded: the first frame of the recording, one in
-    which the hand is about where it is now, then one for each frame to make. asked, was: column, row and depth (n + 1,
-    3) of the hand, asked for and recorded, of now and of each frame. The arm, and what is in its hand, is put where the
-    hand is asked to be; what lies apart from it to where that was when the hand was nearest.
+    `recorded` is its first frame, one with the hand about where it is now, then one per frame to make. `asked` and
+    `was` are column, row and depth (n + 1, 3) of the hand, of now and of each frame. `start` has the arm at home.
     """
     first, here, *later = recorded
     before, start = backdrop.cleared(first), backdrop.cleared(start)
@@ -315,9 +293,8 @@ SMALL_PX, PATCH_PX = 112, 13
 class NearestDemonstration:
     """The recorded outcome of the nearest path, moved to where the hand is asked to be.
 
-    It has seen every task done and knows no physics: what was moved in the recording moves here, in the recording's
-    colours, whether it is there or not. folder: of demonstrations, all seen by the front camera of the task, at any
-    size. The first frame of a context shows the arm at home, as that of every demonstration does.
+    It knows no physics: what moved in the recording moves here, there or not. Demonstrations in `folder` use the task's
+    front camera; the first context frame must show the arm at home.
     """
 
     def __init__(self, folder: str) -> None:
@@ -367,10 +344,7 @@ class _Library:
         )
 
     def nearest(self, path: FloatArray, asked: FloatArray, start: Frames) -> PathPiece:
-        """Of those with the nearest paths the one whose table looks most like this one where the hand goes.
-
-        asked: (n, 3) columns and rows of a path (n, 8) in a picture of `SMALL_PX`. start: the first frame.
-        """
+        """Of the nearest paths, that whose table looks most like `start` along `asked` (n, 2) px of `SMALL_PX`."""
         small = resize(start, SMALL_PX, SMALL_PX)
         looks = _patches(small, asked)
         return min(self._paths.nearest(path, CHOICE), key=lambda piece: np.abs(self._patches(piece) - looks).mean())
@@ -403,10 +377,7 @@ def _opened(folder: Path, digest: str) -> _Library:
 
 
 def _seen_at(hand: FloatArray, camera: Camera, camera_pose: FloatArray) -> FloatArray:
-    """Column, row and depth (n, 3) of hand poses (n, 8); of those outside the workspace, of its edge.
-
-    A policy may ask for what lies behind the camera, which is nowhere in its picture, and cv2 crashes on that.
-    """
+    """Column, row, depth (n, 3) of hand poses (n, 8) within the workspace: cv2 crashes on points behind the camera."""
     return in_picture(inside_workspace(hand[:, :3]), camera, camera_pose)
 
 
@@ -436,8 +407,7 @@ STRAIGHT_M, STRAIGHT_COSINE = 2e-3, 1 - 1e-4
 class WrongAction:
     """What comes of the plan mirrored left to right: right physics, wrong control.
 
-    Whoever decides by its pictures learns how things move on the table, and not what the plan does. The present moment
-    is not mirrored: the hand goes from where it is to the mirrored poses.
+    The present moment is not mirrored: the hand goes from where it is to the mirrored poses.
     """
 
     def __init__(self) -> None:
@@ -474,20 +444,14 @@ def _frames(request: RolloutRequest, world: Any, poses: FloatArray) -> Iterator[
 
 
 def mirrored(pose: FloatArray) -> FloatArray:
-    """A hand pose (8,) seen in a mirror that stands on the plane y = 0, where the arm is; inside the workspace.
-
-    Turns about x and z change their sense. The hand is its own mirror image.
-    """
+    """A hand pose (8,) mirrored at y = 0 (turns about x and z change their sense), moved inside the workspace."""
     seen = pose * (1, -1, 1, -1, 1, -1, 1, 1)
     seen[:3] = inside_workspace(seen[:3])
     return seen
 
 
 def stops(way: FloatArray) -> list[int]:
-    """Where a way (n, 8) ends a straight and steady stretch, or opens or closes the hand; the last row is always one.
-
-    What lies between needs no command of its own: the hand comes by.
-    """
+    """Rows of a path (n, 8) that end a straight, steady stretch or move the gripper; others need no command."""
     found, start = [], 0
     while start < len(way) - 1:
         stop = start + 1

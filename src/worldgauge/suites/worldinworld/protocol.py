@@ -87,12 +87,7 @@ def perform(engine_task: Task, model: WorldModel, task_context: TaskContext, set
 
 
 class TracedEnv:
-    """An environment that traces everything that happens in it.
-
-    Args:
-        heartbeat: Called after every step.
-        remember: Called at the start and after every step.
-    """
+    """An environment that traces every event; `heartbeat` runs after each step, `remember` at the start too."""
 
     def __init__(
         self, env: TaskEnv, tracer: Tracer, heartbeat: Callable[[], None], remember: Callable[[], None]

@@ -79,14 +79,7 @@ class RealColours:
         self._cloud, self._colours = np.concatenate(clouds), np.concatenate(colours).astype(float)
 
     def restored(self, view: Image, camera: Camera, plan: ActionPlan) -> Image:
-        """The end of a plan in real colours.
-
-        Args:
-            view: (H, W, 3) uint8, imagined.
-
-        Returns:
-            (H, W, 3) uint8; the view itself where it shows too little, or something else than what is there.
-        """
+        """An imagined plan's end in real colours; the view itself if it shows too little, or something else."""
         return restored(view, *self._pairs(view, camera, plan))
 
     def _pairs(self, view: Image, camera: Camera, plan: ActionPlan) -> tuple[FloatArray, FloatArray]:
@@ -104,15 +97,9 @@ class RealColours:
 
 
 def restored(view: Image, shown: FloatArray, real: FloatArray) -> Image:
-    """A view with the gain and the offset taken back that lie between colours of the same places.
+    """A view without the gain and offset between `shown` and `real` (n, 3) levels of the same places.
 
-    Args:
-        view: (H, W, 3) uint8, imagined.
-        shown: (n, 3) levels of places in the view. Some may show something else.
-        real: (n, 3) levels of the same places.
-
-    Returns:
-        (H, W, 3) uint8; the view itself if there are too few places, or if they differ by more than colour.
+    The view itself if there are too few places, or if they differ by more than colour.
     """
     if len(shown) < _FEWEST:
         return view

@@ -154,8 +154,7 @@ class _EpisodeFilm:
         return ends, chosen
 
     def _right(self, sheet: FrameSheet, line: Mapping[str, Any], dreamt: Sequence[Image], step: int, y: int) -> None:
-        """What was imagined for this step, before the first one for the plan's end; the goal image in a corner, and
-        large to begin with."""
+        """Render the imagined view for this step, first the plan's end, with the goal image in a corner."""
         x = MARGIN + self._panel[0] + GAP
         if line is self._trace[0] and step == 0 and self._goal is not None:
             goal = _across(self._goal, self._panel[0])

@@ -27,14 +27,7 @@ METRICS: Mapping[What, str] = {"lpips": "controllability_lpips", "aesthetic": "a
 
 
 def learned_scores(record: Record, imagined: Frames, real: Frames, settings: LoopSettings) -> Iterator[Score]:
-    """One score per metric, over all compared frames of an episode; missing with the reason where there is no network.
-
-    Frames are compared at 384 x 384, the size of the paper's views.
-
-    Args:
-        imagined: (n, H, W, 3).
-        real: (n, H, W, 3) of the simulator.
-    """
+    """One score per metric over all frames (n, H, W, 3) at 384 x 384, the paper's size; missing without network."""
     for what, metric in METRICS.items():
         network = load_network(getattr(settings, what), what)
         if isinstance(network, Unavailable):
@@ -119,10 +112,7 @@ def _counts(trace: list[dict[str, Any]]) -> dict[str, int]:
 def _score_imagination(
     record: Record, trace: list[dict[str, Any]], task: ClosedLoopTask[Any, Any, Any]
 ) -> Iterator[Score]:
-    """What was imagined against what the simulator shows of the same steps, of the rollouts that were kept for it.
-
-    All frames of an episode are one film: a rollout that is right by chance, such as of a blocked step, is no record.
-    """
+    """Scores of stored rollouts against the simulator's frames, as one video, so that a chance hit counts little."""
     found = _compared(record, trace, task)
     if found is None:
         for metric in (*QUALITY, *METRICS.values()):

@@ -108,10 +108,7 @@ class ClosedLoop(ActedSuite):
 
     @property
     def scoring_settings(self) -> frozenset[str]:
-        """Settings that only `score` reads.
-
-        These are those of tasks, such as the judge, its language model where no policy asks one, and networks likewise.
-        """
+        """Settings that only `score` reads, such as the judge, and models or networks that no policy uses."""
         asked = frozenset() if self.options.talks else frozenset({"chat", "prompts_digest"})
         seen = frozenset() if self.options.sees_by_network else frozenset({"lpips"})
         acting = self.options.sees_by_network or any(map(self.options.networks, self.options.asked))

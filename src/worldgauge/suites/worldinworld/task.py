@@ -71,18 +71,14 @@ FPS = 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class TaskParameters:
-    """How the agent of a task is queried.
+    """How the agent of a task is queried; policies are registered names, in `ClosedLoopTask.defaults` the default ones.
 
     Attributes:
         decisions: K; for questions the number of low-level actions, for manipulation that of poses.
-        clip: Frames of a clip after the first. Steps beyond the plan are filled up with forward ones, since the answer
-            is read from them too; poses are spread over it. 0: only the plan's own.
-        hfov_deg: Horizontal field of view of the views, degrees.
-        view_px: Height of the views, pixels.
-        turns_around: Whether a model of single views is asked to turn around after a plan, so that its end is seen in
-            all directions.
-        proposer: Registered policy that proposes plans; in `ClosedLoopTask.defaults`, the default one.
-        reviser: Registered policy that chooses among them; in `ClosedLoopTask.defaults`, the default one.
+        clip: Frames of a clip after the first, filled with forward steps that answers also use; 0: only the plan's own.
+        hfov_deg: Horizontal field of view of the views.
+        view_px: Height of the views.
+        turns_around: Whether a model of single views must turn around after a plan, so that all of its end is seen.
     """
 
     decisions: int
@@ -141,20 +137,16 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
     """One episode of a task, and by its class the task itself. Subclass it and register the class under its name.
 
     Attributes:
-        name: The registered name: `--set task=NAME`, the episodes' group, the prefix of its scores.
-        order: Its place among the tasks in tables; the paper's. It is also part of the seeds of its episodes.
-        published: The paper's parameters, of protocol=published; None for the defaults.
+        order: Its place among the tasks in tables, the paper's; also part of the seeds of its episodes.
+        published: The parameters of protocol=published; None for the defaults.
         columns: Columns of its table by name of the score, the paper's first.
-        parts: Keys of the episodes' groups by which success has tables of its own, each with the order of its values;
-            those not named come first, by name.
-        gain_parts: Those of them by which the gain over no world model has one too, with their words in the title.
-        noise_levels: Of `degraded`, between which success falls: those of the study `noise`.
-        fps: Frames a second of videos of an episode.
-        OwnSettings: Dataclass of the settings that only some tasks have, this one among them. Its `RELEASED` holds the
-            values that parity=released stands for.
-        noted_settings: Those of them that records keep and the table of success tells.
-        shared_proposers: Proposers of several tasks that serve it: what makes its own of that name, or None for the
-            registered one.
+        parts: Group keys by which success has its own tables, with the order of their values; others come first, by
+            name.
+        gain_parts: Those by which the gain over no world model has one too, with their words in the title.
+        noise_levels: Of `degraded`, between which success falls, for the study `noise`.
+        OwnSettings: Dataclass of settings that only some tasks have; its `RELEASED` are values of parity=released.
+        noted_settings: Those of them that records and the table of success show.
+        shared_proposers: Maker by name of a proposer of several tasks, or None for the registered one.
         policy_options: Setting by name of the policy option (`PolicyKit.options`) that is taken from it.
     """
 
@@ -208,10 +200,7 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     @classmethod
     def found_settings(cls, settings: LoopSettings) -> dict[str, Any]:
-        """Those of its settings that are computed from others, such as digests of files.
-
-        It is called for every task, also where its episodes are not asked.
-        """
+        """Computed settings, such as digests of files; called for every task, also if it is not requested."""
         return {}
 
     @classmethod

@@ -17,10 +17,9 @@ from worldgauge.suites.worldinworld.task import SUITE, ClosedLoopTask, LoopSetti
 
 
 def tasks(source: Path, settings: LoopSettings) -> Iterator[Task]:
-    """All episodes of a data folder, task by task and home by home, since few homes are kept at a time.
+    """All episodes of a data folder, task by task and home by home, since memory holds few homes.
 
-    Those whose scene is not available are skipped, with what is missing; faulty ones become tasks that fail with their
-    reason.
+    Those without their scene are skipped, with what is missing; faulty ones become failing tasks.
     """
     data = load(Path(source))
     kinds = settings.asked

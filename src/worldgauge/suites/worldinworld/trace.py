@@ -23,10 +23,8 @@ TRACE, SEEN, IMAGINED, COMPARED = "trace.jsonl", "seen.mp4", "imagined.mp4", "co
 class Tracer:
     """Writes a trace during the loop; use it as a context manager.
 
-    SEEN has the front view before each decision and after each step (of an arm also on the way), IMAGINED the
-    frames of the plan of every rollout (frame 0 and padding left out); both are for people. COMPARED has
-    some of the latter again, lossless, for the metrics: of the first candidate at the decisions 0, 1, 2, 4, 8, ...,
-    those frames that the model itself drew.
+    SEEN has the front view before decisions and after steps, IMAGINED every rollout's plan frames; both are for people.
+    COMPARED has the first candidate's generated frames, lossless, at decisions 0, 1, 2, 4, 8, ..., for the metrics.
     """
 
     def __init__(self, folder: Path, env: TaskEnv) -> None:

@@ -31,30 +31,19 @@ EASY_MOST, HARD_LEAST = 1.8, 3.8
 
 
 class Size(NamedTuple):
-    """Extent of a build in blocks.
+    """Extent of a build in blocks."""
 
-    Attributes:
-        width: Along x.
-        height: Along y.
-        depth: Along z.
-    """
-
-    width: int
-    height: int
-    depth: int
+    width: int  # along x
+    height: int  # along y
+    depth: int  # along z
 
 
 @dataclass(frozen=True, eq=False)
 class Blueprint:
-    """A build. Two are equal when all cells hold the same block.
+    """A build. Two are equal when all cells hold the same block."""
 
-    Attributes:
-        cells: (height, depth, width) int32, -1 for air.
-        materials: Block k is entry k - 1, "name" or "name[key=value,...]", as `material` writes it.
-    """
-
-    cells: Cells
-    materials: tuple[str, ...]
+    cells: Cells  # (height, depth, width) int32, -1 for air
+    materials: tuple[str, ...]  # block k is entry k - 1, as `material` writes it
 
     def __post_init__(self) -> None:
         cells = _whole_numbers(self.cells)
@@ -142,10 +131,7 @@ class Blueprint:
         return np.array(["air", *self.materials])[np.maximum(self.cells, 0)]
 
     def names_only(self) -> Blueprint:
-        """The build without block states.
-
-        Materials with the same base name become one, in the order in which they occur.
-        """
+        """The build without block states; materials with the same base name become one."""
         names = [base_name(name) for name in self.materials]
         kept = list(dict.fromkeys(names))
         table = np.array([AIR, *(kept.index(name) + 1 for name in names)], np.int32)
@@ -165,13 +151,8 @@ class Blueprint:
 
 
 def first_seen(cells: Cells, names: Sequence[str]) -> Blueprint:
-    """A blueprint from numbers of names.
-
-    Materials are in the order in which they occur, with x outermost, then y, then z. Equal names become one material,
-    and kinds of air become air.
-
-    `cells`: (height, depth, width), indices into `names`, all in range.
-    """
+    """Make a blueprint from `cells` (height, depth, width), indices into `names`. Kinds of air become air.
+    Materials are in the order in which they occur, with x outermost, then y, then z."""
     flat = cells.transpose(2, 0, 1).ravel()
     first = np.full(len(names), flat.size, np.int64)
     first[flat[::-1]] = np.arange(flat.size - 1, -1, -1)  # of equal places the last write stays: the first sight
@@ -184,10 +165,7 @@ def first_seen(cells: Cells, names: Sequence[str]) -> Blueprint:
 
 
 def material(name: str, states: Mapping[str, Any] | None = None) -> str:
-    """Text of a material: its name without the game's namespace, then its states sorted by key.
-
-    `states`: values of its states. Booleans become true and false; None leaves a state out.
-    """
+    """Write a material: its name without the game's namespace, then its states by key. None leaves a state out."""
     plain = name.strip().lower().removeprefix("minecraft:")
     said = {
         key: str(value).lower() if isinstance(value, bool) else str(value)
@@ -220,12 +198,8 @@ def shared_blocks(truth: Blueprint, built: Blueprint) -> int:
 
 
 def difficulty_factor(blocks: int | None, size: Sequence[int | None]) -> float | None:
-    """log10(N + N H + W H D) - 0.4, to one decimal (section 3.4).
-
-    The paper prints the natural logarithm, but only the decimal one of its code fits its tiers.
-
-    Returns the factor. None when a number is missing or the logarithm is undefined.
-    """
+    """log10(N + N H + W H D) - 0.4, to one decimal (section 3.4); None when a number is missing.
+    The paper prints the natural logarithm, but only the decimal one of its code fits its tiers."""
     width, height, depth = size
     if blocks is None or width is None or height is None or depth is None:
         return None

@@ -45,27 +45,11 @@ class BuildEnv(gymnasium.Env[Observation, np.int64]):
 
     Action: 0 to 5 move the cursor as in MOVES, and leave it in place at the edge. REMOVE empties its cell. PLACE + k
     puts material k + 1 there and replaces the present block.
-
-    Observation: grid (height, depth, width) int32, -1 for air, else the number of a material; cursor (3,) int32 [y, z,
-    x]; and target like grid, or, with goal="instruction", the texts instruction and materials (one per line) instead.
-
-    Reward: gain in F1 of typed blocks, 2 M / (N + P), minus `step_cost`. M counts cells of the target whose block has
-    the same base name, without states. N and P are the numbers of blocks of target and build. Rewards without cost
-    therefore sum to the F1 reached.
-
-    The episode terminates at an F1 of 1 and is truncated after `most_steps`. info: f1, shared (M), blocks (P), steps,
-    materials. All seeds give the same episode, since nothing is random.
-
-    Args:
-        target: The build to reproduce.
-        goal: "target" shows the target, "instruction" a text instead.
-        instruction: The text, for goal="instruction".
-        step_cost: Cost of a step, 0 or more.
-        most_steps: Number of steps, by default four per cell of the box.
-        render_mode: "rgb_array" or None.
-
-    Raises:
-        UsageError: For a target without blocks, a missing instruction, or values out of range.
+    Observation: grid (height, depth, width) int32, -1 for air; cursor (3,) int32 [y, z, x]; and target like grid, or
+    with goal="instruction" the texts instruction and materials (one per line).
+    Reward: gain in F1 of typed blocks, 2 M / (N + P), minus `step_cost`. M counts cells with the target's base name. N
+    and P are the numbers of blocks of target and build.
+    The episode terminates at an F1 of 1 and is truncated after `most_steps` (default: 4 per cell). Nothing is random.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
@@ -120,18 +104,7 @@ class BuildEnv(gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start with an empty box and the cursor at its pivot.
-
-        Args:
-            seed: Has no effect on the episode.
-            options: Not allowed.
-
-        Returns:
-            The observation and info.
-
-        Raises:
-            UsageError: When options are given.
-        """
+        """Start with an empty box and the cursor at its pivot. The seed has no effect, and no option is allowed."""
         super().reset(seed=seed)
         if options:
             raise UsageError(f"reset takes no options, got {sorted(options)}")
@@ -141,17 +114,7 @@ class BuildEnv(gymnasium.Env[Observation, np.int64]):
         return self._observe()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Carry out one action.
-
-        Args:
-            action: As described in the class.
-
-        Returns:
-            Observation, reward, terminated, truncated and info.
-
-        Raises:
-            UsageError: Before a reset, after the end, and for actions outside the space.
-        """
+        """Carry out one action; see the class."""
         if self._cells is None or self._over:
             raise UsageError("call reset() before step()")
         if not self.action_space.contains(action):
@@ -187,11 +150,7 @@ class BuildEnv(gymnasium.Env[Observation, np.int64]):
         return 2 * self._shared / (self._sought + self._blocks)
 
     def blueprint(self) -> Blueprint:
-        """The build so far, in the box of the target.
-
-        Raises:
-            UsageError: Before the first reset.
-        """
+        """The build so far, in the box of the target."""
         if self._cells is None:
             raise UsageError("call reset() first")
         return Blueprint(self._cells.copy(), self.target.materials)

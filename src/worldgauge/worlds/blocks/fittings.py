@@ -16,13 +16,10 @@ QUARTERS = {"north": 0, "east": 1, "south": 2, "west": 3}
 
 
 class ShapePart(NamedTuple):
-    """A box of a block, x0, y0, z0, x1, y1, z1 in sixteenths of a cell.
+    """A box of a block."""
 
-    `paint`: name of a colour in `colours.PAINTS`; None for the block's own.
-    """
-
-    box: Box
-    paint: str | None = None
+    box: Box  # x0, y0, z0, x1, y1, z1 in sixteenths of a cell
+    paint: str | None = None  # name in `colours.PAINTS`; None for the block's own
 
 
 class ShapeSheet(NamedTuple):
@@ -90,10 +87,7 @@ def flipped(shape: Shape) -> Shape:
 
 
 def cross(low: int, high: int, *, wide: int = 14, paint: str | None = None) -> Shape:
-    """Make two upright quads through the middle of the cell at 45 degrees.
-
-    `paint`: name of the colour; None for the block's own.
-    """
+    """Make two upright quads through the middle of the cell at 45 degrees, in sixteenths of a cell."""
     a, b = 8 - wide // 2, 8 + wide // 2
     return Shape(
         (),

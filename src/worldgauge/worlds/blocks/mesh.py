@@ -49,11 +49,7 @@ _CUBES = frozenset({"soul_sand", "mud", "honey_block", "powder_snow", "end_gatew
 
 
 def shape_of(name: str, states: States) -> Shape:
-    """Shape of a block in given states.
-
-    `states`: its states; missing ones have their default. `full=true` is our own state for a fluid below the same
-    fluid.
-    """
+    """Shape of a block; missing states have their default. `full=true` is our state: a fluid below the same fluid."""
     if name in _UNSEEN:
         return _NONE
     if not table.known(name):
@@ -158,14 +154,10 @@ _UPRIGHT = ("lower", "upper")
 
 
 class Joined(NamedTuple):
-    """A blueprint with all states known.
+    """A blueprint with all states known. A material whose states differ between cells has several entries."""
 
-    `cells`: (height, depth, width) int32, -1 for air, else an index into `blocks`. `blocks`: names and states. A
-    material whose states differ between cells has several entries.
-    """
-
-    cells: NDArray[np.int32]
-    blocks: tuple[tuple[str, dict[str, str]], ...]
+    cells: NDArray[np.int32]  # (height, depth, width), -1 for air, else an index into `blocks`
+    blocks: tuple[tuple[str, dict[str, str]], ...]  # names and states
 
 
 def joined(blueprint: Blueprint) -> Joined:
@@ -306,11 +298,9 @@ _CORNERS = ("straight", "inner_left", "inner_right", "outer_left", "outer_right"
 
 
 def _stair_corners(grid: _Grid, number: int) -> Values:
-    """Of every cell the shape that stairs of material `number` would have there, as an index into _CORNERS.
-
-    The stairs behind decide about an outer corner first, those in front about an inner one; neither does when the
-    stairs next to it continue straight.
-    """
+    """For every cell, the shape that stairs of material `number` would have there, as an index into _CORNERS.
+    Stairs behind decide an outer corner first, those in front an inner one; straight stairs at the side prevent
+    both."""
     states = grid.blocks[number][1]
     facing, half = states["facing"], states["half"]
 
@@ -381,27 +371,18 @@ _TURNS = (
 
 @dataclass(frozen=True)
 class Mesh:
-    """Flat faces with four corners, n of them.
+    """Flat faces with four corners, n of them."""
 
-    `quads`: (n, 4, 3) int16 in sixteenths of a block from the blueprint's pivot, x east, y up, z south, counter-
-    clockwise seen from outside. `colours`: (n, 4) uint8, RGB and opacity; 255 hides everything behind it. `two_sided`:
-    (n,) bool, a thin sheet that is visible from both sides. `block`: (n,) int32, index into `names`. `names`: blocks
-    that the build is made of, without states; one in several states is there several times.
-    """
-
-    quads: NDArray[np.int16]
-    colours: NDArray[np.uint8]
-    two_sided: NDArray[np.bool_]
-    block: NDArray[np.int32]
-    names: tuple[str, ...]
+    quads: NDArray[np.int16]  # (n, 4, 3), sixteenths of a block from the pivot: x east, y up, z south; ccw from outside
+    colours: NDArray[np.uint8]  # (n, 4), RGB and opacity; 255 hides everything behind it
+    two_sided: NDArray[np.bool_]  # (n,), a thin sheet that is visible from both sides
+    block: NDArray[np.int32]  # (n,), index into `names`
+    names: tuple[str, ...]  # without states; a block in several states is there several times
 
 
 def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
     """The faces of a blueprint that are visible from somewhere, unshaded, in a fixed order.
-
-    Faces that a neighbour covers are left out: those next to opaque blocks, and those between blocks of one translucent
-    material. States that neighbours decide are derived where the materials do not give them.
-    """
+    Left out are faces next to opaque blocks, and between blocks of one translucent material."""
     if max(blueprint.size) > MOST_SIDE:
         raise ShapeError(f"a mesh takes at most {MOST_SIDE} blocks a side, got {tuple(blueprint.size)}; cut the build")
     build = joined(blueprint)
@@ -442,14 +423,12 @@ def mesh_of(blueprint: Blueprint, pack: ResourcePack | None = None) -> Mesh:
 
 
 class _Face(NamedTuple):
-    """A face of one kind of block. side: index into SIDES, -1 for a sheet. squares: bits of the 16 x 16 squares of the
-    cell's side that it takes, 0 when it lies inside of the cell.
-    """
+    """A face of one kind of block."""
 
     corners: NDArray[np.int16]
     colour: NDArray[np.uint8]
-    side: int
-    squares: int
+    side: int  # index into SIDES, -1 for a sheet
+    squares: int  # bits of the 16 x 16 squares of the cell's side that it takes; 0 inside the cell
 
 
 class _Kind(NamedTuple):

@@ -33,14 +33,11 @@ MOST_NAME = 120
 
 @dataclass(frozen=True)
 class Fields:
-    """A compound of an NBT file.
-
-    `what`: the file, and chunk, that it belongs to. `at`: path to it, with a dot at the end; empty for the root.
-    """
+    """A compound of an NBT file."""
 
     tags: Mapping[str, Any]
-    what: str
-    at: str = ""
+    what: str  # the file, and chunk, that it belongs to
+    at: str = ""  # path to it, with a dot at the end; empty for the root
 
     def __contains__(self, key: str) -> bool:
         return key in self.tags
@@ -201,9 +198,7 @@ def compound_at(data: bytes, at: int) -> dict[str, Any]:
 
 def text_of(raw: bytes) -> str:
     """Decode modified UTF-8: NUL is two bytes, and a character beyond U+FFFF is two surrogates of three bytes each.
-
-    Plain UTF-8, which some tools write, is read too. Surrogates without a partner stay; invalid bytes become U+FFFD.
-    """
+    Plain UTF-8, which some tools write, is read too. Lone surrogates stay; invalid bytes become U+FFFD."""
     if raw.isascii():
         return raw.decode("ascii")
     try:
@@ -312,18 +307,14 @@ def _end(data: bytes, kind: int, at: int) -> int:
 
 @dataclass(frozen=True)
 class NbtLimits:
-    """What a file may ask for. Sizes in bytes; cells and side are of the box of a build.
-
-    A million tags hold a structure of the game's largest size, 48 blocks a side, one and a half times. What blocks and
-    creatures hold, such as the contents of chests, is counted apart and walked over; only jigsaws' data are kept.
-    """
+    """What a file may ask for. A million tags hold 1.5 structures of the game's largest size, 48 blocks per side."""
 
     most_file_bytes: int = 64 << 20
     most_nbt_bytes: int = 128 << 20
     most_depth: int = 48
     most_tags: int = 1_000_000
-    most_held_tags: int = 8_000_000
-    most_cells: int = 1 << 24
+    most_held_tags: int = 8_000_000  # of what blocks and creatures hold, such as chests; skipped, except jigsaws
+    most_cells: int = 1 << 24  # of the box of a build
     most_side: int = 512
 
 
@@ -391,15 +382,11 @@ _I32 = struct.Struct(">i").unpack_from
 
 
 class _Holder(NamedTuple):
-    """A list of what blocks or creatures hold, while it is open.
+    """A list of what blocks or creatures hold, while it is open."""
 
-    `depth`: open tags, itself included. `count_at`: where its length stands. `ends`: start of its first element, then
-    the end of each.
-    """
-
-    depth: int
-    count_at: int
-    ends: list[int]
+    depth: int  # open tags, itself included
+    count_at: int  # where its length is
+    ends: list[int]  # start of its first element, then the end of each
 
 
 class _Walk:

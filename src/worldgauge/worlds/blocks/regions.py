@@ -82,10 +82,8 @@ def region_name(cx: int, cz: int) -> str:
 
 
 def replaced(data: bytes, chunks: Iterable[tuple[int, int, bytes]]) -> tuple[bytes, dict[str, bytes | None]]:
-    """A region file with chunks replaced. They go to its end; all others, and the times, stay where they are.
-
-    Returns the new bytes, and the content of each replaced chunk's own file by its name; None for a file that goes.
-    """
+    """A region file with `chunks` put at its end, and the content of each chunk's own file by name; None for a file
+    that goes. All other chunks, and the times, stay where they are."""
     table, records, external = bytearray(data[:SECTOR]), [], dict[str, bytes | None]()
     sector = sectors = -(-len(data) // SECTOR)
     for cx, cz, body in chunks:
@@ -113,10 +111,7 @@ def region_bytes(chunks: Iterable[tuple[int, int, bytes]]) -> bytes:
 
 
 def numbers_of(words: NDArray[Any], bits: int, count: int, fields: Fields, key: str) -> NDArray[np.int64]:
-    """Unpack numbers from 64-bit words, lowest bits first. No number crosses from word to word.
-
-    Returns (count,) int64.
-    """
+    """Unpack numbers (count,) from 64-bit words, lowest bits first. No number crosses from word to word."""
     each = 64 // bits
     if len(words) != -(-count // each):
         raise fields.error(key, f"has {len(words)} words, not {-(-count // each)} for {count} numbers of {bits} bits")
@@ -126,11 +121,7 @@ def numbers_of(words: NDArray[Any], bits: int, count: int, fields: Fields, key: 
 
 
 def words_of(numbers: NDArray[Any], bits: int) -> NDArray[np.int64]:
-    """Pack numbers into 64-bit words; the inverse of `numbers_of`.
-
-    `numbers`: (N,), each from 0 and below 2**bits. `bits`: bits per number. None crosses from word to word. Returns
-    words (M,) int64.
-    """
+    """Pack numbers, each below 2**bits, into 64-bit words; the inverse of `numbers_of`."""
     each = 64 // bits
     padded = np.zeros((-(-len(numbers) // each), each), np.uint64)
     padded.ravel()[: len(numbers)] = numbers

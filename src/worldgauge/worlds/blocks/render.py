@@ -42,14 +42,8 @@ _YES: np.bool_ = np.bool_(True)
 def render(
     mesh: Mesh, pose: ArrayLike, camera: Camera, background: tuple[int, int, int] = BACKGROUND
 ) -> NDArray[np.uint8]:
-    """Render a mesh, without a game. The same input gives the same bytes.
-
-    World frame: z up, metres. The cell [y][z][x] of the blueprint fills x to x + 1 east, -(z + 1) to -z north and y to
-    y + 1 up. Anything nearer than NEAR_M is not drawn, and faces are drawn only from the side that they face.
-
-    `pose`: camera-to-world pose, (4, 4), metres. `background`: RGB of the background. Returns (height, width, 3) uint8
-    RGB.
-    """
+    """Render a mesh from a camera-to-world pose, in metres; z is up. The same input gives the same bytes.
+    Cell [y][z][x] fills x to x + 1 east, -(z + 1) to -z north and y to y + 1 up."""
     pose = camera_pose(pose)
     planes, boxes, seen = _faces(mesh, pose, camera)
     colours = mesh.colours[seen, :3] * shades_of(mesh)[seen, None]
@@ -96,13 +90,8 @@ def shades_of(mesh: Mesh) -> FloatArray:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def face_planes(corners, two_sided, lens, width, height, near_m):  # type: ignore[no-untyped-def]
-    """Compute the edge and depth equations of faces, and the part of the picture that each can touch.
-
-    `corners`: (n, 4, 3) in the camera's frame. `two_sided`: (n,) bool. `lens`: fx, fy, cx, cy in pixels. `width`: width
-    of the picture in pixels. `height`: height of the picture in pixels. `near_m`: depth of the near plane, metres.
-    Returns equations (n, 5, 3), value = row[0] u + row[1] v + row[2], rows 0 to 3 for the edges and row 4 for the
-    inverse depth; and boxes (n, 4) as left, top, right, bottom in pixels, right < left for hidden faces.
-    """
+    """Equations (n, 5, 3), row[0] u + row[1] v + row[2], of 4 edges and the inverse depth, and boxes (n, 4) in pixels.
+    `corners` (n, 4, 3) are in the camera's frame. A box is left, top, right, bottom; right < left for a hidden face."""
     n = len(corners)
     out = np.zeros((n, 5, 3))
     boxes = np.empty((n, 4))
@@ -152,13 +141,8 @@ def face_planes(corners, two_sided, lens, width, height, near_m):  # type: ignor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def rasterise(planes, boxes, colours, opacity, lines, ground, most, top, samples, picture):  # type: ignore[no-untyped-def]
-    """Draw rows of a picture in place.
-
-    `planes`: equations (n, 5, 3) from `face_planes`. `boxes`: (n, 4) from `face_planes`. `colours`: (n, 3), shaded, 0
-    to 255. `opacity`: (n,), 0 to 1. `lines`: half the width of edge lines, their strength, and the face sizes between
-    which they fade in, pixels. `ground`: background colour (3,). `samples`: points per pixel along each axis.
-    `picture`: output (rows, width, 3) uint8.
-    """
+    """Draw rows of `picture` in place, with `samples` points per pixel along each axis.
+    `lines`: half width of edge lines, their strength, and the face sizes between which they fade in, pixels."""
     rows, width = picture.shape[0] * samples, picture.shape[1] * samples
     inverse = np.zeros((rows, width))
     shown = np.full((rows, width), -1, np.int32)
@@ -192,9 +176,8 @@ def rasterise(planes, boxes, colours, opacity, lines, ground, most, top, samples
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _cover(turn, k, plane, box, most, top, samples, inverse, shown, starts, ends, depths, faces):  # type: ignore[no-untyped-def]
-    """Go over the points that face `k` covers. turn 0: keep it where it is the nearest so far; 1: count it in `ends`
-    where it is nearer than the opaque one; 2: there sort it into the point's list, which ends at `ends`.
-    """
+    """Visit the points that face `k` covers. turn 0: keep the nearest face; 1: count it in `ends` if it is nearer than
+    the opaque one; 2: then sort it into the point's list, which ends at `ends`."""
     rows, width = inverse.shape
     y0 = max(int(np.ceil((box[1] - top) * samples - 0.5)), 0)
     y1 = min(int(np.floor((box[3] - top) * samples - 0.5)), rows - 1)

@@ -58,11 +58,7 @@ class Build(NamedTuple):
 
 
 def final_of(fields: Fields) -> str | None:
-    """The material that a jigsaw becomes; data of the block, as of a spawner, are left out.
-
-    Returns:
-        Text of the material. None where the data do not say.
-    """
+    """The material that a jigsaw becomes, without data of the block; None if the fields do not say."""
     if "final_state" not in fields:
         return None
     try:
@@ -85,11 +81,7 @@ def check_box(size: Sequence[int], fields: Fields, key: str, limits: NbtLimits) 
 
 
 def settled(cells: Cells, names: Sequence[str], finals: Iterable[Final]) -> tuple[Cells, list[str], tuple[str, ...]]:
-    """Replace jigsaw blocks by what they become; jigsaws without a final state become air.
-
-    Args:
-        cells: Numbers (height, depth, width) of `names`; changed in place.
-    """
+    """Replace jigsaw blocks in `cells`, in place, by what they become; those without a final state become air."""
     found = list(names)
     jigsaws = np.isin(cells, [number for number, name in enumerate(names) if base_name(name) == "jigsaw"])
     if not jigsaws.any():
@@ -128,10 +120,7 @@ def in_current_names(blueprint: Blueprint, data_version: int | None) -> Blueprin
 
 
 def game_states(materials: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
-    """Names, with namespace, and all states of materials, as 1.20.4 has them.
-
-    States that 1.20.4 does not have, and missing ones, get their defaults. Names of another namespace stay.
-    """
+    """Names, with namespace, and all states of materials in 1.20.4. Unknown and missing states get their defaults."""
     found, missing = [], []
     for text in materials:
         try:
@@ -209,11 +198,7 @@ def read_litematic(root: Fields, limits: NbtLimits) -> Build:
 
 
 def spread(words: NDArray[np.uint64], bits: int, count: int) -> NDArray[np.int64]:
-    """Unpack numbers from 64-bit words, lowest bits first, across the limits of words.
-
-    Returns:
-        (count,) int64.
-    """
+    """Unpack numbers (count,) from 64-bit words, lowest bits first, across the limits of words."""
     starts = np.arange(count, dtype=np.uint64) * np.uint64(bits)
     word, shift = (starts >> np.uint64(6)).astype(np.int64), starts & np.uint64(63)
     found = words[word] >> shift
@@ -262,10 +247,7 @@ KEYS = frozenset({"size", "blocks"})
 
 
 def read_nbt(root: Fields, limits: NbtLimits) -> Build:
-    """The build of a structure file: size, palette, and blocks with state and position. Missing cells are air.
-
-    Of several palettes, which the game chooses from at random, the first is used.
-    """
+    """Read the build of a structure file. Missing cells are air. If it has several palettes, the first is used."""
     size = root.place("size")
     check_box(size, root, "size", limits)
     width, height, depth = size
@@ -290,9 +272,7 @@ def read_nbt(root: Fields, limits: NbtLimits) -> Build:
 
 def write_nbt(path: Path, blueprint: Blueprint) -> None:
     """Write a structure file for game version 1.20.4. The same blueprint gives the same bytes.
-
-    Air is written too, so it clears what is there. A structure block accepts at most 48 blocks per side.
-    """
+    Air is written too, so it clears what is there. A structure block accepts at most 48 blocks per side."""
     check_size(blueprint)
     palette = game_states(("air", *blueprint.materials))
     height, depth, width = blueprint.cells.shape
@@ -377,9 +357,7 @@ def read_schem(root: Fields, limits: NbtLimits) -> Build:
 
 def write_schem(path: Path, blueprint: Blueprint, version: Literal[2, 3] = 2) -> None:
     """Write a schematic for game version 1.20.4, air included. The same blueprint gives the same bytes.
-
-    States that a material leaves out are written with their defaults: other readers guess what is missing.
-    """
+    All states are written, since other readers guess what is missing."""
     if version not in (2, 3):
         raise UsageError(f"schematics are written in version 2 or 3, not {version}")
     check_size(blueprint)
@@ -465,11 +443,8 @@ MOST_COORDINATE = 30_000_000
 def read_region_box(
     source: Path, start: Sequence[int], end: Sequence[int], *, limits: NbtLimits | None = None
 ) -> Blueprint:
-    """Read the blocks of a box of a saved world, in the names of 1.20.4, with jigsaws as what they become.
-
-    Cells above, below and in sections that the world does not keep are air. `start`: corner (x, y, z) of smallest world
-    coordinates.
-    """
+    """Read a box of a saved world, corners included, in the names of 1.20.4, with jigsaws as what they become.
+    Cells that the world does not hold are air."""
     limits = limits or NbtLimits()
     low, high = _corner(start, "start"), _corner(end, "end")
     sides = [b - a + 1 for a, b in zip(low, high, strict=True)]
@@ -532,25 +507,18 @@ SUFFIXES = (".nbt", ".schem", ".litematic")
 
 @dataclass(frozen=True)
 class Structure:
-    """Content of a structure file.
+    """Content of a structure file."""
 
-    `name`: name of the file without suffix. `format`: "mca" for a box of a world. `facts`: metadata in the file, such
-    as DataVersion, Name and Author; the texts come from a stranger. `warnings`: what was left out or guessed.
-    """
-
-    name: str
+    name: str  # of the file, without suffix
     blueprint: Blueprint
-    format: Format
-    facts: Mapping[str, Any]
-    warnings: tuple[str, ...] = ()
+    format: Format  # "mca" for a box of a world
+    facts: Mapping[str, Any]  # metadata such as DataVersion, Name and Author; the texts come from a stranger
+    warnings: tuple[str, ...] = ()  # what was left out or guessed
 
 
 def read_structure(path: Path, *, limits: NbtLimits | None = None) -> Structure:
-    """Read a structure file of the game, a Sponge schematic (2 or 3) or one of Litematica.
-
-    The content decides the format. Names and states of other versions of the game become those of 1.20.4. Jigsaws
-    become their final block, all kinds of air become air, and the box is that of the file.
-    """
+    """Read a structure file of the game, a Sponge schematic (2 or 3) or one of Litematica; the content decides the
+    format. Names and states become those of 1.20.4, jigsaws their final block, and all kinds of air become air."""
     limits = limits or NbtLimits()
     if path.suffix == ".mca":
         raise DataError(f"{path}: is a part of a world; take a marked box of it with read_region_box")

@@ -33,10 +33,7 @@ def names() -> tuple[str, ...]:
 
 
 def plain(name: str) -> str:
-    """A name as the table spells it.
-
-    Lower case, no namespace, underscores for blanks; names of other versions are translated.
-    """
+    """A name as the table spells it: lower case, no namespace, underscores, names of other versions translated."""
     said = material(name.partition("[")[0]).replace(" ", "_")
     return ALIASES.get(said, said)
 

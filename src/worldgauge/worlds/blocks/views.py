@@ -54,10 +54,7 @@ def picture(
     pack: ResourcePack | None = None,
     mesh: Mesh | None = None,
 ) -> Image:
-    """The whole build in a square picture (size_px, size_px, 3), framed by the sphere around its box.
-
-    `elevation_deg`: elevation of the camera, -90 to 90.
-    """
+    """The whole build in a square picture (size_px, size_px, 3), framed by the sphere around its box."""
     camera = Camera.from_vertical_fov(size_px, size_px, AROUND_FOV_DEG)
     return render(mesh or mesh_of(blueprint, pack), pose_around(blueprint, azimuth_deg, elevation_deg), camera)
 
@@ -65,14 +62,9 @@ def picture(
 def standard_views(
     blueprint: Blueprint, *, size_px: int = 512, top: bool = False, pack: ResourcePack | None = None
 ) -> dict[str, Image]:
-    """The pictures of an evaluation: four published viewpoints, four raised diagonals, and the top if requested.
-
-    A published viewpoint is 2 m above the centre and 8 m outside the box, and looks level. For a build that does not
-    fit into that picture it is farther outside: every view shows the whole build.
-
-    Returns:
-        Pictures (size_px, size_px, 3) uint8 by name.
-    """
+    """The pictures of an evaluation by name: four published viewpoints, four raised diagonals, and the top if
+    requested. A published viewpoint is 2 m above the centre and 8 m outside the box, farther if the build does not fit,
+    and level."""
     mesh, poses = mesh_of(blueprint, pack), standard_poses(blueprint, top=top)
     return {
         name: render(mesh, pose, Camera.from_vertical_fov(size_px, size_px, fov_deg))
@@ -81,11 +73,7 @@ def standard_views(
 
 
 def contact_sheet(blueprint: Blueprint, *, tile_px: int = 256, pack: ResourcePack | None = None) -> Image:
-    """All standard views on one labelled sheet in two rows of four.
-
-    Returns:
-        (2 * (tile_px + 20), 4 * tile_px, 3) uint8.
-    """
+    """All standard views on one labelled sheet in two rows of four."""
     import cv2
 
     tiles = []
@@ -101,11 +89,7 @@ def contact_sheet(blueprint: Blueprint, *, tile_px: int = 256, pack: ResourcePac
 
 
 def standard_poses(blueprint: Blueprint, *, top: bool = False) -> dict[str, tuple[FloatArray, float]]:
-    """Return the cameras of the standard views.
-
-    Returns:
-        Camera-to-world pose (4, 4) and field of view in degrees, by name.
-    """
+    """Camera-to-world pose (4, 4) and field of view in degrees of the standard views, by name."""
     width, height, depth = blueprint.size
     poses = {}
     for name, azimuth_deg in STOPS_DEG.items():
@@ -123,11 +107,8 @@ def standard_poses(blueprint: Blueprint, *, top: bool = False) -> dict[str, tupl
 
 
 def pose_around(blueprint: Blueprint, azimuth_deg: float, elevation_deg: float) -> FloatArray:
-    """Camera-to-world pose (4, 4) that looks at the build's centre; the sphere around its box fills the picture.
-
-    From straight above, north is up at azimuth 0. The camera has a field of view of AROUND_FOV_DEG. `azimuth_deg`,
-    `elevation_deg`: as for `picture`.
-    """
+    """Camera-to-world pose that looks at the build's centre; the sphere around its box fills a view of AROUND_FOV_DEG.
+    From straight above, north is up at azimuth 0."""
     radius = max(float(np.linalg.norm(blueprint.size)) / 2, 0.5)
     distance = radius / math.sin(math.radians(AROUND_FOV_DEG / 2))
     place = _centre(blueprint) + distance * _toward(azimuth_deg, elevation_deg)
@@ -136,11 +117,7 @@ def pose_around(blueprint: Blueprint, azimuth_deg: float, elevation_deg: float) 
 
 def flags_of(blueprint: Blueprint) -> dict[str, list[str]]:
     """Materials in use that pictures cannot show correctly, by reason.
-
-    "unknown_names" are not blocks; they are drawn as full cubes in a colour derived from the name. "states_unknown"
-    have a state or a value that the block does not have; the default is drawn and written. For "states_missing" the
-    direction is not given; they are drawn as their neighbours suggest (doors, things on walls) or by default.
-    """
+    An unknown name is a full cube, an unknown state its default, and a missing direction follows the neighbours."""
     used = sorted(blueprint.counts())
     flags = {
         "unknown_names": [name for name in used if not known(name)],
@@ -224,10 +201,7 @@ def facts_of(found: Structure) -> dict[str, Any]:
 
 
 def facts_of_blueprint(blueprint: Blueprint) -> dict[str, Any]:
-    """Facts of a blueprint as plain JSON values.
-
-    They are size (width, height, depth), blocks, difficulty, materials, warnings.
-    """
+    """Metadata of a blueprint as plain JSON values."""
     factor = difficulty_factor(blueprint.blocks, blueprint.size)
     counts = blueprint.counts()
     return {

@@ -23,17 +23,13 @@ COPIED_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Views:
-    """What N cameras see: the arrays of `View`, stacked. Of numpy, or of torch on the device that rendered them.
+    """What N cameras see: the arrays of `View`, stacked, in numpy or in torch on the device."""
 
-    `rgb`: (N, H, W, 3) uint8. `depth`: (N, H, W) float32, metres. `category`, `instance`: (N, H, W) uint16. `position`:
-    (N, H, W, 3) float32, metres; None unless it was requested.
-    """
-
-    rgb: Any
-    depth: Any
-    category: Any
-    instance: Any
-    position: Any = None
+    rgb: Any  # (N, H, W, 3) uint8
+    depth: Any  # (N, H, W) float32, metres
+    category: Any  # (N, H, W) uint16
+    instance: Any  # (N, H, W) uint16
+    position: Any = None  # (N, H, W, 3) float32, metres; None unless it was requested
 
 
 def open_device(name: str) -> Any:
@@ -64,13 +60,9 @@ def warp_for(what: str) -> Any:
 
 
 class DeviceBatch:
-    """A world on a device, as `open_device` takes it. Build it once, render from it often.
+    """A world on a device. Build it once, render from it often. A kind of world sets the kernels, run in order."""
 
-    A kind of world says by which kernels it is rendered, one after another, and what they get besides. `scratch`: types
-    of further arrays (N, H, W) that the kernels need for themselves, in order.
-    """
-
-    scratch: tuple[type[np.generic], ...] = ()
+    scratch: tuple[type[np.generic], ...] = ()  # types of arrays (N, H, W) for the kernels' own use, in order
     _kernels: tuple[Any, ...]
 
     def __init__(self, device: str) -> None:
@@ -80,12 +72,8 @@ class DeviceBatch:
     def views(
         self, poses: ArrayLike, camera: Camera | Panorama, *, position: bool = False, out: Out = "numpy"
     ) -> Views:
-        """Draw what N cameras see, and hand it over on the device (torch) or copied back piece by piece (numpy).
-
-        If a piece is too much for the memory of the device, pieces are halved, and a warning says so.
-
-        `poses`: camera-to-world poses, (N, 4, 4), metres.
-        """
+        """Render what N cameras see, left on the device (torch) or copied back in pieces (numpy).
+        If a piece is too large for the device's memory, pieces are halved, and a warning says so."""
         poses = np.ascontiguousarray(poses, np.float64)
         if poses.ndim != 3 or poses.shape[1:] != (4, 4) or not np.isfinite(poses).all():
             raise ShapeError(f"a batch needs finite (N, 4, 4) camera-to-world poses, got shape {poses.shape}")
@@ -198,25 +186,8 @@ class Batched:
         out: Out = "numpy",
         device: str = "cuda",
     ) -> Views:
-        """Render what N cameras see, on a GPU. The world stays on the device for the next call.
-
-        Pixels are those of `view` but for rounding: a ray that meets an edge may take the other side.
-
-        Args:
-            poses: Camera-to-world poses, (N, 4, 4), metres.
-            camera: Size and kind of the images.
-            position: Whether hit points are computed as well.
-            out: "numpy", copied back, or "torch", left on the device.
-            device: "cuda", "cuda:1" or "cpu".
-
-        Returns:
-            The views.
-
-        Raises:
-            MissingExtraError: Warp, or torch where it is asked for, is not installed.
-            ShapeError: The poses are not finite (N, 4, 4).
-            UsageError: There is no such device, or no room on it.
-        """
+        """Render what N cameras (N, 4, 4) see, on a GPU. The world stays on the device for the next call.
+        Pixels are those of `view` except for rounding: a ray that meets an edge may take the other side."""
         if device not in self._batches:
             self._batches[device] = self._put_on(device)
         return self._batches[device].views(poses, camera, position=position, out=out)

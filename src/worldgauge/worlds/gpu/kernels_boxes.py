@@ -281,10 +281,7 @@ def cast(
     seen: Pictures,
     face: wp.array(dtype=wp.int32, ndim=3),
 ):
-    """Draw every pixel by its centre.
-
-    `poses`: camera-to-world poses (N, 4, 4), metres. `face`: box and face that each pixel shows, to fill.
-    """
+    """Draw every pixel by its centre; fills `seen`, and `face` with the box and face that each pixel shows."""
     i, v, u = wp.tid()
     o = wp.vec3d(poses[i, 0, 3], poses[i, 1, 3], poses[i, 2, 3])
     d = ray(lens, 0, u, v, poses, i)
@@ -323,10 +320,7 @@ def smooth(
     seen: Pictures,
     face: wp.array(dtype=wp.int32, ndim=3),
 ):
-    """Average the pixels whose neighbour shows another face with two rays beside their centre.
-
-    `poses`: camera-to-world poses (N, 4, 4), metres. `seen`: arrays that `cast` has filled.
-    """
+    """Average the pixels whose neighbour shows another face with two rays beside their centre, after `cast`."""
     i, v, u = wp.tid()
     here = face[i, v, u]
     edge = bool(False)

@@ -370,10 +370,7 @@ def cast(
     hits: wp.array(dtype=wp.int32, ndim=3),
     inverses: wp.array(dtype=wp.float64, ndim=3),
 ):
-    """Draw every pixel by its centre.
-
-    `poses`: camera-to-world poses (N, 4, 4), metres. `hits`: triangle of each pixel, to fill.
-    """
+    """Draw every pixel by its centre; fills `seen`, and `hits` with the triangle of each pixel."""
     i, v, u = wp.tid()
     zero, one = wp.float64(0.0), wp.float64(1.0)
     eye, turn = eye_of(poses, i), turn_of(poses, i)
@@ -484,10 +481,7 @@ def smooth(
     hits: wp.array(dtype=wp.int32, ndim=3),
     inverses: wp.array(dtype=wp.float64, ndim=3),
 ):
-    """Average pixels on edges with two rays beside their centre, which ask the triangles met near them.
-
-    `poses`: camera-to-world poses (N, 4, 4), metres. `seen`: arrays that `cast` has filled.
-    """
+    """Average pixels on edges with two rays beside their centre, which test the triangles near them, after `cast`."""
     i, v, u = wp.tid()
     if on_edge(triangles, hits, inverses, i, v, u):
         height, width = hits.shape[1], hits.shape[2]

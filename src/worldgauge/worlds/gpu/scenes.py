@@ -21,11 +21,7 @@ from worldgauge.worlds.voxel.camera import Grid, materials, rays_by_axis
 
 
 class BoxBatch(DeviceBatch):
-    """Boxes on a device. Build it once, draw from it often.
-
-    Args:
-        device: As `open_device` takes it.
-    """
+    """Boxes on a device. Build it once, render from it often."""
 
     scratch = (np.int32,)
 
@@ -81,11 +77,7 @@ ROOM_M = 1e-4
 
 
 class ScanBatch(DeviceBatch):
-    """A scan on a device. Build it once, draw from it often.
-
-    Args:
-        device: As `open_device` takes it.
-    """
+    """A scan on a device. Build it once, render from it often."""
 
     scratch = (np.int32, np.float64)
 
@@ -126,11 +118,7 @@ class ScanBatch(DeviceBatch):
 
 
 class VoxelBatch(DeviceBatch):
-    """A world on a device. Build it once, draw from it often.
-
-    Args:
-        device: As `open_device` takes it.
-    """
+    """A voxel world on a device. Build it once, render from it often."""
 
     def __init__(self, grid: Grid, device: str) -> None:
         super().__init__(device)

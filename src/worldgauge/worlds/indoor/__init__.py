@@ -31,15 +31,8 @@ _PLAIN = frozenset({"door", "mirror", "window"})
 @worlds.register("indoor", walkable=True, example={"seed": 1})
 class Home(Batched):
     """A furnished home: a corridor, living room, kitchen, bedrooms, bathroom, sometimes a study or gym.
-
-    Floors are at z = 0, ceilings at 2.6 m. Instance numbers are those of `objects`; walls, floors and ceilings have 0.
-
-    Args:
-        seed: 0 or more. The same seed gives the same home.
-
-    Raises:
-        WorldError: For a negative seed.
-    """
+    Floors are at z = 0, ceilings at 2.6 m. Instance numbers are those of `objects`; walls, floors and ceilings have
+    0."""
 
     def __init__(self, seed: int) -> None:
         # The generator is imported when a world is built: listing the registry must stay quick.
@@ -88,28 +81,11 @@ class Home(Batched):
         return self.plan.objects
 
     def room_at(self, xy: ArrayLike) -> str:
-        """Kind of the room at a place; the nearest room for places in walls, in doorways and outside.
-
-        Args:
-            xy: (2,) metres.
-
-        Returns:
-            Kind of the room.
-        """
+        """Kind of the room at `xy`, metres; of the nearest room for places in walls, in doorways and outside."""
         return self.plan.rooms[self.room_number_at(xy)].kind
 
     def room_number_at(self, xy: ArrayLike) -> int:
-        """Index in `plan.rooms` of the room at `xy`, since several rooms may have the same kind.
-
-        Args:
-            xy: (2,) metres.
-
-        Returns:
-            The index.
-
-        Raises:
-            ShapeError: For a place of another shape.
-        """
+        """Index in `plan.rooms` of the room at `xy`, since several rooms may have the same kind."""
         import numpy as np
 
         point = np.asarray(xy, np.float64)
@@ -134,16 +110,7 @@ class Home(Batched):
         return FloorPlan(free, np.zeros(free.shape, np.float32), self.plan.origin, CELL_M)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """Render what a camera sees. Safe to call from several threads.
-
-        Args:
-            pose: Camera-to-world pose, (4, 4), metres.
-            camera: Size and kind of the image.
-            position: Whether hit points are computed as well.
-
-        Returns:
-            The view.
-        """
+        """Render what a camera sees. Safe to call from several threads."""
         from worldgauge.worlds.indoor.camera import render
 
         return render(self.scene, pose, camera, position=position)

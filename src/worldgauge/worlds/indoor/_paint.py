@@ -26,11 +26,7 @@ LIGHT_M = 0.05
 
 
 class BoxLooks(NamedTuple):
-    """What the kernel needs to know of boxes: the arrays of `Boxes`, the air, and the light on the floor.
-
-    `air`: z of floor and ceiling, metres. `light`: (X, Y) float32 brightness at LIGHT_M from `light_origin`; one cell
-    means the same everywhere.
-    """
+    """What the kernel needs to know of boxes: the arrays of `Boxes`, the air, and the light on the floor."""
 
     bounds: NDArray[np.float64]
     category: NDArray[np.uint16]
@@ -39,8 +35,8 @@ class BoxLooks(NamedTuple):
     colours: NDArray[np.float32]
     details: NDArray[np.float32]
     face_seeds: NDArray[np.uint64]
-    air: NDArray[np.float32]
-    light: NDArray[np.float32]
+    air: NDArray[np.float32]  # z of floor and ceiling, metres
+    light: NDArray[np.float32]  # (X, Y) brightness at LIGHT_M from `light_origin`; one cell means the same everywhere
     light_origin: NDArray[np.float64]
 
 
@@ -49,13 +45,8 @@ Looks = BoxLooks  # kernels that an earlier version compiled and cached look it 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def paint(looks, origin, rotation, rays, pixel, depth, box, face, rgb, category, instance):  # type: ignore[no-untyped-def]
-    """Paint what rays have met; see `meet`.
-
-    `origin`: (3,) metres. `rotation`: (3, 3), camera to world. `rays`: directions (N, 3) in the camera's frame.
-    `pixel`: size of a pixel at depth 1. `depth`: (N,) float64, ray parameters of the hits. `box`: (N,) int32, boxes
-    that were met, -1 for none. `face`: (N,) uint8, their faces. `rgb`: output (N, 3) uint8. `category`, `instance`:
-    output (N,) uint16.
-    """
+    """Paint what rays (N, 3), in the camera's frame, have met; `depth`, `box` and `face` are those of `meet`.
+    `pixel` is the size of a pixel at depth 1. Fills `rgb`, `category` and `instance`."""
     bounds, categories, instances, pattern, colours, details, face_seeds, air, light, light_origin = looks
     for k in range(len(rays)):
         if box[k] < 0:
@@ -436,26 +427,20 @@ def _bilinear(values, x, y):  # type: ignore[no-untyped-def]
 
 
 class BoxGrid(NamedTuple):
-    """Boxes and the grid over them, in metres.
+    """Boxes and the grid over them, in metres. Cell (i, j) is i * shape[1] + j."""
 
-    `boxes`: (n, 6), x0 y0 z0 x1 y1 z1. Group g is boxes[group_first[g]:group_first[g + 1]], in `group_bounds` (g, 6).
-    Groups of cell c are items[first[c]:first[c + 1]]; `outer_first` and `outer_items` are the same for groups outside
-    the air. `tallest`: highest top among the groups of a cell. `origin`: lower corner of the grid. `cell_m`: side of a
-    cell. `shape`: cells along x and y; cell (i, j) is i * shape[1] + j. `air`: z of floor and ceiling.
-    """
-
-    boxes: NDArray[np.float64]
-    group_first: NDArray[np.int64]
-    group_bounds: NDArray[np.float64]
-    first: NDArray[np.int64]
+    boxes: NDArray[np.float64]  # (n, 6), x0 y0 z0 x1 y1 z1
+    group_first: NDArray[np.int64]  # group g is boxes[group_first[g]:group_first[g + 1]]
+    group_bounds: NDArray[np.float64]  # (g, 6)
+    first: NDArray[np.int64]  # groups of cell c are items[first[c]:first[c + 1]]
     items: NDArray[np.int32]
-    outer_first: NDArray[np.int64]
+    outer_first: NDArray[np.int64]  # as `first`, of groups outside the air
     outer_items: NDArray[np.int32]
-    tallest: NDArray[np.float64]
-    origin: NDArray[np.float64]
+    tallest: NDArray[np.float64]  # highest top among the groups of a cell
+    origin: NDArray[np.float64]  # lower corner
     cell_m: float
-    shape: NDArray[np.int64]
-    air: NDArray[np.float64]
+    shape: NDArray[np.int64]  # cells along x and y
+    air: NDArray[np.float64]  # z of floor and ceiling
 
 
 Cells = BoxGrid  # kernels that an earlier version compiled and cached look it up by its old name
@@ -479,15 +464,8 @@ def _slab(boxes, n, ox, oy, oz, ix, iy, iz):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def meet(cells, origin, rotation, rays, limit, depth, box, face):  # type: ignore[no-untyped-def]
-    """Find what rays meet first.
-
-    Of two boxes met at the same place the one with the lower index counts; a box that a ray starts inside of is not
-    met.
-
-    `origin`: (3,) metres. `rotation`: (3, 3), camera to world. `rays`: directions (N, 3) in the camera's frame.
-    `depth`: output (N,) float64: ray parameter of the hit, infinite for none. `box`: output (N,) int32: index of the
-    box, -1 for none. `face`: output (N,) uint8: 0 to 5 by outward normal +x -x +y -y +z -z.
-    """
+    """Find what rays (N, 3), in the camera's frame, meet first; fills `depth` (inf for none), `box` (-1) and `face`.
+    If two boxes tie, the lower index counts. A box that holds the origin is not met. Faces are +x -x +y -y +z -z."""
     boxes, group_first, group_bounds, first, items, outer_first, outer_items, tallest, corner, cell_m, shape, air = (
         cells
     )

@@ -26,16 +26,13 @@ PATTERNS = (
 
 
 class Paint(NamedTuple):
-    """The look of a surface: one of PATTERNS in two colours, RGB, 0 to 255.
-
-    `size_m`: size of its tiles, planks and the like, metres. `contrast`: contrast of its details; 1 as designed.
-    """
+    """The look of a surface: one of PATTERNS in two colours, RGB, 0 to 255."""
 
     pattern: str
     colour: Colour
     second: Colour = (128, 128, 128)
-    size_m: float = 0.3
-    contrast: float = 1.0
+    size_m: float = 0.3  # of its tiles, planks and the like
+    contrast: float = 1.0  # of its details; 1 as designed
 
 
 class Box(NamedTuple):
@@ -50,20 +47,15 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class Boxes:
-    """Many boxes as arrays of N rows.
+    """Many boxes as arrays of N rows."""
 
-    `bounds`: (N, 6) float64 metres, x0 y0 z0 x1 y1 z1. `category`, `instance`: (N,) uint16. `pattern`: (N,) uint8,
-    indices of PATTERNS. `colours`: (N, 2, 3) float32. `details`: (N, 2) float32, size in metres and contrast.
-    `face_seeds`: (N, 6) uint64, one per face (+x -x +y -y +z -z): faces with equal seeds look alike.
-    """
-
-    bounds: FloatArray
+    bounds: FloatArray  # (N, 6) metres, x0 y0 z0 x1 y1 z1
     category: NDArray[np.uint16]
     instance: NDArray[np.uint16]
-    pattern: NDArray[np.uint8]
-    colours: NDArray[np.float32]
-    details: NDArray[np.float32]
-    face_seeds: NDArray[np.uint64]
+    pattern: NDArray[np.uint8]  # (N,), indices of PATTERNS
+    colours: NDArray[np.float32]  # (N, 2, 3)
+    details: NDArray[np.float32]  # (N, 2), size in metres and contrast
+    face_seeds: NDArray[np.uint64]  # (N, 6), +x -x +y -y +z -z; faces with equal seeds look alike
 
     @classmethod
     def of(cls, boxes: list[Box], seed: int) -> Boxes:

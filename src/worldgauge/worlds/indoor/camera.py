@@ -41,21 +41,14 @@ class BoxScene:
     def of(
         cls, boxes: Boxes, air: tuple[float, float] | None = None, light: NDArray[np.float32] | None = None
     ) -> BoxScene:
-        """Prepare boxes for rendering.
-
-        `air`: z of floor and ceiling in metres where all rooms have the same; makes rendering faster. `light`:
-        brightness of floors (X, Y) at 5 cm from the lower corner of all boxes; 1 everywhere if left out.
-        """
+        """Prepare boxes for rendering. One `air` (z of floor and ceiling) for all rooms is faster.
+        `light` is the brightness of floors (X, Y) at 5 cm from the lower corner of all boxes."""
         return cls(boxes, _cells(boxes, air), _looks(boxes, air, light))
 
 
 def render(scene: BoxScene, pose: ArrayLike, camera: Camera | Panorama, *, position: bool = False) -> View:
     """Render a view. A box that the camera is inside of is not drawn.
-
-    Where nothing is met the colour is black, depth infinite, category and instance 0.
-
-    `pose`: camera-to-world pose (4, 4). `position`: also the world position of every pixel, metres.
-    """
+    If a ray meets nothing, the colour is black, depth infinite, category and instance 0."""
     pose = camera_pose(pose)
     shape = camera.height, camera.width
     origin, rotation = np.ascontiguousarray(pose[:3, 3]), np.ascontiguousarray(pose[:3, :3])

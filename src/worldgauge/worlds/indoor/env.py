@@ -28,27 +28,9 @@ class HomeEnv(PrimitiveEnv):
     """One primitive per step in a home. There is no task: the reward is 0, and STOP terminates.
 
     Action: number of a `Primitive`, 1 to 4. Observation: rgb (height, width, 3) uint8, and, if in `sensors`, depth
-    (height, width) float32 metres along the optical axis, instance (height, width) uint16, panorama (panorama height,
-    width, 3) uint8. info: pose (4, 4) camera-to-world, position (2,), yaw, room, and collided, whether the last step
-    met something.
-
-    `reset(seed=...)` chooses the place of the walker; options={"position": (x, y), "yaw": ...} put it anywhere with
-    enough room.
-
-    Args:
-        seed: Seed of the home that is built.
-        home: An existing home, instead of `seed`.
-        width: Width of the view in pixels.
-        height: Height of the view in pixels.
-        hfov_deg: Horizontal field of view, between 0 and 180.
-        height_m: Height of the eye above the floor.
-        sensors: Further observations, "depth", "instance" and "panorama".
-        panorama: Width and height of the panorama in pixels.
-        render_mode: "rgb_array" or None.
-
-    Raises:
-        UnknownNameError: For another sensor.
-        UsageError: For values out of range.
+    (height, width) float32 metres along the optical axis, instance (height, width) uint16, panorama uint8. info: pose
+    (4, 4) camera-to-world, position (2,), yaw, room, and collided, whether the last step met something.
+    `reset(seed=...)` chooses the place of the walker; options={"position": (x, y), "yaw": ...} choose any free place.
     """
 
     def __init__(
@@ -111,19 +93,7 @@ def home_vector_env(
     out: Literal["numpy", "torch"] = "numpy",
     **each: Any,
 ) -> WalkerVectorEnv:
-    """Many walkers in homes, drawn together.
-
-    Args:
-        num_envs: Number of walkers.
-        seed: Seed of the first home; the next has one more.
-        worlds: Number of homes; each holds as many walkers.
-        device: As for `WalkerVectorEnv`.
-        out: As for `WalkerVectorEnv`.
-        **each: Further arguments of `HomeEnv`.
-
-    Raises:
-        UsageError: As `WalkerVectorEnv`; more homes than walkers.
-    """
+    """Many walkers in `worlds` homes with seeds from `seed` on, equally many per home, rendered together."""
     homes = shared_worlds(lambda n: Home(seed + n), num_envs, worlds)
     envs = [HomeEnv(home=home, **each) for home in homes]
     shared = {env.home: env.geodesic for env in envs}

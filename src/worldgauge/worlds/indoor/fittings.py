@@ -32,10 +32,7 @@ _CHROME, _CERAMIC, _DARK = Paint("metal", CHROME), Paint("plain", CERAMIC, contr
 
 
 def kitchen_run(rng: np.random.Generator, width: float) -> Furnishing:
-    """Make a row of counters with sink, oven with hob and dishwasher, and wall cabinets above.
-
-    `width`: metres, at least 2.4.
-    """
+    """Make a row of counters, at least 2.4 m wide, with sink, oven with hob and dishwasher, and wall cabinets above."""
     name, colour = pick(rng, LACQUERS)
     front = Paint("wood" if name == "light wood" else "plain", colour)
     top_colour = varied(rng, ((90, 88, 86), (190, 184, 176), (128, 96, 70))[int(rng.integers(3))], 8)
@@ -441,10 +438,7 @@ def _case(
     rows: int = 1,
     fronts: int | None = None,
 ) -> None:
-    """A body on short legs, with doors or drawers and their handles, from (0, 0) to (w, d).
-
-    fronts: columns that have them, from the first; all if left out.
-    """
+    """A body on short legs, from (0, 0) to (w, d), with doors or drawers on the first `fronts` columns (all)."""
     if z0 > 0:
         piece.legs(z0, 0.05, paint, 0.02)
     piece.add((0.0, 0.0, z0), (w, d - 0.02, z1), paint)

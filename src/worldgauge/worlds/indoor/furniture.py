@@ -39,15 +39,11 @@ class HouseholdItem(NamedTuple):
 
 @dataclass
 class Furnishing:
-    """Furniture in its own frame: x along the wall behind it, y away from the wall, z up, from (0, 0, 0) to `size`.
+    """Furniture in its own frame: x along the wall behind it, y away from the wall, z up, from (0, 0, 0) to `size`."""
 
-    `things`: its objects, the main one first, then what lies or stands on it. `access_m`: depth of floor that stays
-    clear in front of it, metres. `parts`: its boxes.
-    """
-
-    things: list[HouseholdItem]
+    things: list[HouseholdItem]  # its objects, the main one first, then what is on it
     size: Point
-    access_m: float = 0.55
+    access_m: float = 0.55  # depth of floor that stays clear in front of it
     parts: list[FurniturePart] = field(default_factory=list)
     _corners: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False, compare=False)
 
@@ -55,10 +51,7 @@ class Furnishing:
     def of(
         cls, category: str, name: str, colour: str, size: Point, access_m: float = 0.55, *, state: str = ""
     ) -> Furnishing:
-        """Make a piece without parts.
-
-        `size`: width, depth, height in metres. `access_m`: free depth wanted in front of it, metres.
-        """
+        """Make a piece without parts. `size` is width, depth, height in metres."""
         return cls([HouseholdItem(category, name, colour, state)], size, access_m)
 
     @property
@@ -84,20 +77,14 @@ class Furnishing:
         return len(self.things) - 1
 
     def legs(self, height: float, thick: float, paint: Paint, inset: float = 0.0) -> None:
-        """Add four legs at the corners.
-
-        `height`: metres. `thick`: thickness, metres. `inset`: distance from the edges, metres.
-        """
+        """Add four legs at the corners, in metres; `inset` is their distance from the edges."""
         w, d, _ = self.size
         for x in (inset, w - inset - thick):
             for y in (inset, d - inset - thick):
                 self.add((x, y, 0.0), (x + thick, y + thick, height), paint)
 
     def put(self, other: Furnishing, at: Point) -> None:
-        """Put another piece on or into this one; its objects join.
-
-        `at`: place of its lower corner in this piece's frame, metres.
-        """
+        """Put another piece on or into this one, its lower corner at `at`, metres; its objects join."""
         first = len(self.things)
         self.things += other.things
         for part in other.parts:

@@ -56,10 +56,7 @@ _FLOOR_M2 = 1.0
 
 @dataclass(frozen=True)
 class HomeObject:
-    """An object of a home, with `instance` as in `View.instance`, its room's kind, and its corners in metres.
-
-    `state`: one of `STATES` that a picture shows; "" where it has none.
-    """
+    """An object of a home, with `instance` as in `View.instance`, its room's kind, and its corners in metres."""
 
     instance: int
     category: str
@@ -68,7 +65,7 @@ class HomeObject:
     room: str
     low: tuple[float, float, float]
     high: tuple[float, float, float]
-    state: str = ""
+    state: str = ""  # one of `STATES` that a picture shows, or ""
 
     @property
     def function(self) -> str:
@@ -89,10 +86,8 @@ class HomePlan:
 
 @lru_cache(maxsize=16)
 def build_home(seed: int) -> HomePlan:
-    """The home of a seed: the same on every machine. The last 16 are kept, so nobody may write into its arrays.
-
-    The first of up to _HOMES that has all of LABELS and all rooms within reach.
-    """
+    """Build the home of a seed: the first of up to _HOMES that has all of LABELS and all rooms within reach.
+    The same on every machine. The last 16 are cached, so nobody may write into its arrays."""
     rng = np.random.default_rng([seed, 0x803E])
     for _ in range(_HOMES):
         plan = _built(seed, rng)

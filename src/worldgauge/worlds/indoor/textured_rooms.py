@@ -83,13 +83,8 @@ class TexturedRoom:
 
     Args:
         walk: Path of WALKS from which its boxes keep 1.2 m.
-        seed: 0 or more.
-        contrast: Factor on the contrast of all textures.
         repeat: The same texture on many surfaces.
-        box_offset: How far an extra box has moved from its start next to the path, metres; None for no such box.
-
-    Raises:
-        WorldError: An unknown walk or a negative seed.
+        box_offset: Shift of an extra box from its start next to the path, metres; None for no such box.
     """
 
     categories: tuple[str, ...] = ("void", "floor", "ceiling", "wall", "box")
@@ -147,13 +142,7 @@ class TexturedRoom:
         return ()
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """Render a view. Safe to call from several threads.
-
-        Args:
-            pose: Camera-to-world pose (4, 4).
-            camera: The camera.
-            position: Also the world position of every pixel, metres.
-        """
+        """Render a view. Safe to call from several threads."""
         from worldgauge.worlds.indoor.camera import render
 
         return render(self._scene, pose, camera, position=position)
@@ -167,12 +156,8 @@ class TexturedRoom:
 
 def room_walk(kind: str, frames: int = 97, seed: int = 0) -> RoomWalk:
     """Make a walk through the room: 4.34 m in 8 s at even speed, camera at 0.45 m, with bob and jitter of steps.
-
-    Bob is 1 cm at 1.8 Hz; jitter of yaw, pitch and roll is 0.5 degrees (standard deviation) below 2.5 Hz.
-
-    Args:
-        kind: One of WALKS. 'still' stops after the history; 'spin' turns 80 degrees to the left in place.
-    """
+    Bob is 1 cm at 1.8 Hz; jitter of yaw, pitch and roll is 0.5 degrees (standard deviation) below 2.5 Hz. 'still' stops
+    after the history; 'spin' turns 80 degrees to the left in place."""
     share = np.linspace(0, 1, frames)
     history_s = SECONDS * HISTORY_M / PATH_M
     seconds = np.concatenate([[-history_s], share * SECONDS])
@@ -202,11 +187,7 @@ def room_clip(
     contrast: float = 1.0,
     repeat: bool = False,
 ) -> RoomClip:
-    """Render a clip of the room.
-
-    Args:
-        size: Width and height in pixels.
-    """
+    """Render a clip of the room; `size` is width and height in pixels."""
     if name not in CLIPS:
         raise WorldError(f"no room clip '{name}'; known: {', '.join(CLIPS)}")
     kind = name if name in WALKS else "curve"

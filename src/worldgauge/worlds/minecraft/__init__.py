@@ -24,16 +24,8 @@ EXAMPLE = str(Path(__file__).parent / "example.grid.gz")
 @worlds.register("minecraft", walkable=True, example={"grid": EXAMPLE}, files=("grid",))
 class Minecraft:
     """Cells that were read from a world of the game, rendered by our own camera.
-
-    The frame is the game's with changed axes: (x, y, z) there is (x, -z, y) here, at any place in its world. Blocks
-    that we do not have are drawn as the nearest ones (`names.substitutions`).
-
-    Args:
-        grid: The file that holds the cells (`cells.write`).
-
-    Raises:
-        WorldError: When the file cannot be read.
-    """
+    The game's (x, y, z) is (x, -z, y) here, at any place in its world. Blocks that we do not have are drawn as the
+    nearest ones (`names.substitutions`). `grid` is a file of `cells.write`."""
 
     categories: tuple[str, ...] = CATEGORIES
 
@@ -66,12 +58,7 @@ class Minecraft:
         return WorldFacts("minecraft", {"grid": self._grid}, self._digest)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """Render what a camera sees. Safe to call from several threads.
-
-        Args:
-            pose: Camera-to-world pose, (4, 4), metres.
-            position: Whether hit points are computed as well.
-        """
+        """Render what a camera sees. Safe to call from several threads."""
         moved = np.array(pose, np.float64)
         moved[:3, 3] -= self.origin
         seen = self._placed.view(moved, camera, position=position)

@@ -46,11 +46,7 @@ _STACK = ("at ", "Node.js v", "}")
 
 
 class BridgeError(WorldError):
-    """The child refused a question and lives on.
-
-    Attributes:
-        kind: One word, such as "unknown-block".
-    """
+    """The child refused a question and lives on. `kind` is one word, such as "unknown-block"."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -88,10 +84,8 @@ class Closing(ABC):
 
 
 class Bridge(Closing):
-    """A child process of ours; a context manager, for one thread. After a BridgeLostError, start another.
-
-    pid: of the child, which leads a process group of its own. hello: its first line.
-    """
+    """Our child process; a context manager, for one thread. After a BridgeLostError, start another.
+    `pid` is that of the child, which leads its own process group; `hello` is its first line."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         """Start the child process."""
@@ -126,11 +120,7 @@ class Bridge(Closing):
 
     @classmethod
     def start(cls, packages: Path | None = None) -> Bridge:
-        """Start our Node program.
-
-        Args:
-            packages: Folder of the Node packages; the installed ones by default.
-        """
+        """Start our Node program with the packages in a folder, by default the installed ones."""
         folder = find_packages(packages)
         command = [str(find_node()), f"--max-old-space-size={_HEAP_MB}", str(BRIDGE_FOLDER / "main.js")]
         bridge = cls(command, {"NODE_PATH": str(folder / "node_modules")})
@@ -142,12 +132,7 @@ class Bridge(Closing):
     def ask(
         self, op: str, args: Mapping[str, Any] | None = None, *, data: bytes = b"", deadline_s: float = DEADLINE_S
     ) -> BridgeAnswer:
-        """Ask the child process one question.
-
-        Args:
-            op: The question, "family.verb".
-            deadline_s: Seconds until the whole answer must have arrived.
-        """
+        """Send one query "family.verb"; the whole answer must arrive within `deadline_s` seconds."""
         if not self._end.alive:
             raise BridgeLostError(f"{op}: the bridge has ended; start another")
         self._asked += 1

@@ -52,30 +52,18 @@ class CellDifference(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """A build compared with its plan.
+    """A build compared with its plan."""
 
-    Attributes:
-        right: Number of blocks that are as planned, name and states.
-        missing: Blocks with air in their place.
-        differences: The first MOST_DIFFERENCES of wrong and missing cells, x outermost, then y, then z.
-    """
-
-    right: int
+    right: int  # blocks that are as planned, name and states
     wrong: int
-    missing: int
-    differences: tuple[CellDifference, ...]
+    missing: int  # blocks with air in their place
+    differences: tuple[CellDifference, ...]  # the first MOST_DIFFERENCES, x outermost, then y, then z
 
 
 def build(blueprint: Blueprint, at: Corner, place: Player) -> Verified:
-    """Build a blueprint in a running world, and read back what became of it.
-
-    Clears the box first, and touches nothing outside it. Blocks that need a support come last. Nothing is tried twice:
-    blocks that fall, pop off or connect otherwise than planned are reported, and so is what a refused command left
-    undone.
-
-    Args:
-        at: Lowest corner of the box in game coordinates.
-    """
+    """Build a blueprint in a running world, with the lowest corner of its box at `at`, and read back what became of it.
+    Clears the box first and touches nothing else. Blocks that need a support come last. Nothing is tried twice: falls
+    and refused commands are reported."""
     box = _box(blueprint, at)
     demand_inside(box[0][1], box[1][1], place.version)
     plan = _plan(blueprint, box[0], lambda texts: place.full_states([spelled(text, place.version) for text in texts]))
@@ -89,11 +77,7 @@ def build(blueprint: Blueprint, at: Corner, place: Player) -> Verified:
 
 
 def build_saved(blueprint: Blueprint, at: Corner, world: Path, out: Path) -> Verified:
-    """Build a blueprint in a copy of a saved world, without a server. Nothing falls until the game loads it.
-
-    Args:
-        at: Lowest corner of the box in game coordinates.
-    """
+    """Build a blueprint in a copy of a saved world, without a server. Nothing falls until the game loads it."""
     box = _box(blueprint, at)
     version = version_of(world, box)
     plan = _plan(blueprint, box[0], lambda texts: full_states(texts, version))
@@ -178,10 +162,8 @@ def _settled(place: Player, box: Box, plan: Cells) -> Cells:
 
 
 def _boxes(numbers: NDArray[np.int32]) -> Iterator[tuple[Box, int]]:
-    """Boxes of one number each that hold every cell from 0 up once, from below; each with its number.
-
-    A box starts at the lowest cell that is left and grows along x, then z, then y while all it meets is the same.
-    """
+    """Boxes of one number each, with that number, that hold every cell from 0 up once, from below.
+    A box starts at the lowest cell that is left and grows along x, then z, then y while the number stays the same."""
     left = numbers.copy()
     for y in range(left.shape[1]):
         for z, x in np.argwhere(left[:, y].T >= 0).tolist():

@@ -32,17 +32,11 @@ _STATE = re.compile(r"[a-z0-9_.-]+:[a-z0-9_./-]+(\[[a-z0-9_]+=[a-z0-9_]+(,[a-z0-
 
 @dataclass(frozen=True)
 class Cells:
-    """A box of cells, in the game's axes.
+    """A box of cells, in the game's axes: x east, y up, z south."""
 
-    Attributes:
-        origin: Game coordinates x, y, z of cell [0, 0, 0].
-        palette: "minecraft:name[k=v,...]" with keys sorted, AIR first, none twice.
-        index: (X, Y, Z) uint16 into the palette, x east, y up, z south.
-    """
-
-    origin: tuple[int, int, int]
-    palette: tuple[str, ...]
-    index: NDArray[np.uint16]
+    origin: tuple[int, int, int]  # game coordinates x, y, z of cell [0, 0, 0]
+    palette: tuple[str, ...]  # "minecraft:name[k=v,...]" with keys sorted, AIR first, none twice
+    index: NDArray[np.uint16]  # (X, Y, Z) into the palette
 
     def __post_init__(self) -> None:
         _check_place(self.origin, self.index.shape)

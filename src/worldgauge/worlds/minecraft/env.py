@@ -21,20 +21,8 @@ ENV_ID = "worldgauge/Minecraft-v0"
 
 class MinecraftEnv(VoxelEnv):
     """`VoxelEnv` with a body that the game moves: the same actions, observations, info and options of `reset`.
-
-    Args:
-        kind: Kind of the world that is generated and put into the game without a server.
-        seed: Its seed.
-        world: An existing world, instead of `kind` and `seed`. With `mode` it gives the objects of equal cells.
-        mode: A body that the game moves, whose cells are then used. It stays open after `close`.
-        width: Width of the view in pixels.
-        height: Height of the view in pixels.
-        labels: Whether info holds depth, category and instance.
-        render_mode: "rgb_array" or None.
-
-    Raises:
-        WorldError: When Node or its packages are missing.
-    """
+    `mode` is a body that the game moves, whose cells are then used; it stays open after `close`. With it, `world` gives
+    the objects of equal cells."""
 
     def __init__(
         self,

@@ -67,11 +67,7 @@ def packages_folder(kind: Packages = BRIDGE) -> Path:
 
 
 def find_packages(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
-    """Check that a folder holds the pinned packages.
-
-    Args:
-        folder: The folder; `packages_folder(kind)` by default.
-    """
+    """Check that a folder, by default `packages_folder(kind)`, holds the pinned packages."""
     folder = folder or packages_folder(kind)
     try:
         # npm writes this file last, so a broken install has none.
@@ -104,13 +100,7 @@ def find_node() -> Path:
 
 
 def install(folder: Path | None = None, kind: Packages = BRIDGE) -> Path:
-    """Install the packages of the lock file; nothing happens if they are there already.
-
-    About 500 MB; for the VIEWER 900 MB and some minutes to compile.
-
-    Args:
-        folder: The folder; `packages_folder(kind)` by default.
-    """
+    """Install the packages of the lock file (500 MB; VIEWER: 900 MB and minutes to compile), unless they are there."""
     folder = folder or packages_folder(kind)
     node = find_node()
     with suppress(WorldError):
@@ -137,11 +127,7 @@ def pinned(kind: Packages = BRIDGE) -> dict[str, str]:
 
 
 def mismatch(found: dict[str, str | None], kind: Packages = BRIDGE) -> str:
-    """Describe which packages differ from the pinned versions.
-
-    Args:
-        found: Versions by name; None for a missing package.
-    """
+    """Describe which packages differ from the pinned versions; None is a missing package."""
     wrong = [f"{name} {found.get(name) or 'missing'}" for name, want in pinned(kind).items() if found.get(name) != want]
     return ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
 

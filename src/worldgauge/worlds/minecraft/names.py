@@ -78,11 +78,8 @@ def nearest(text: str) -> tuple[int, bool]:
 
 
 def cells_of(voxels: VoxelWorld, at: tuple[int, int, int] | None = None, version: str = "1.16.5") -> Cells:
-    """Convert a voxel world to cells of the game.
-
-    Args:
-        at: Game coordinates of the box's lowest corner; by default the game's (x, y, z) is our (x, -z, y).
-    """
+    """Convert a voxel world to cells of the game, with the lowest corner at `at` (game coordinates).
+    By default the game's (x, y, z) is our (x, -z, y)."""
     if version not in RENAMED:
         raise UnknownNameError("version of the game", version, RENAMED)
     renamed = RENAMED[version]
@@ -116,10 +113,8 @@ def voxels_of(cells: Cells, original: VoxelWorld | None = None) -> VoxelWorld:
 
 
 def substitutions(cells: Cells) -> list[Substitution]:
-    """The blocks that `voxels_of` replaces by another, most cells first: nothing is left out silently.
-
-    All kinds of air are one block, and so are all states of one name: levels of water, leaves near and far from a log.
-    """
+    """The blocks that `voxels_of` replaces by another, most cells first.
+    All kinds of air are one block, and so are all states of one name."""
     counts = np.bincount(cells.index.reshape(-1), minlength=len(cells.palette))
     replaced = []
     for text, n in zip(cells.palette, counts.tolist(), strict=True):

@@ -46,26 +46,16 @@ class BotGoal(NamedTuple):
 
 @dataclass(frozen=True)
 class BotWalk:
-    """What a walk did, tick by tick.
+    """What a walk did, tick by tick."""
 
-    Attributes:
-        status: "arrived", "no-path", "stuck" or "walking" (ran out of ticks).
-        rows: (T, 15) float64, with the columns COLUMNS.
-        states: T bodies in our frame.
-    """
-
-    status: str
+    status: str  # "arrived", "no-path", "stuck" or "walking" (ran out of ticks)
     leg: int
-    rows: FloatArray
-    states: tuple[PlayerState, ...]
+    rows: FloatArray  # (T, 15), with the columns COLUMNS
+    states: tuple[PlayerState, ...]  # T bodies in our frame
 
 
 class Offline(Closing):
-    """A body in given cells; a context manager, for one thread.
-
-    Args:
-        packages: Folder of the Node packages; the installed ones by default.
-    """
+    """A body in given cells; a context manager, for one thread."""
 
     def __init__(self, cells: Cells, *, version: str = VERSION, packages: Path | None = None) -> None:
         self.cells = cells

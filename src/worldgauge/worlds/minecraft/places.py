@@ -26,21 +26,16 @@ _CORNER = re.compile(r"-?\d{1,8},-?\d{1,4},-?\d{1,8}")
 
 
 class Place(NamedTuple):
-    """A point around which the published walks start, in game coordinates: a cell for the feet.
-
-    Attributes:
-        kind: Of a village "desert", "plains", "savanna", "snowy", "taiga" or "zombie"; else "biome" or "structure".
-        split: "train", "val" or "test" of a village; None of the others.
-    """
+    """A point around which the published walks start, in game coordinates: a cell for the feet."""
 
     name: str
-    kind: str
+    kind: str  # of a village "desert", "plains", "savanna", "snowy", "taiga" or "zombie"; else "biome" or "structure"
     x: int
     y: int
     z: int
     dimension: str
     loose: bool
-    split: str | None
+    split: str | None  # "train", "val" or "test" of a village
 
     @property
     def published(self) -> bool:

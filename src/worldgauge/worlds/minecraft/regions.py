@@ -93,14 +93,8 @@ def read_cells(world: Path, box: Box) -> Cells:
 
 def write_world(folder: Path, cells: Cells, version: str = "1.16.5") -> None:
     """Write a new world: region files of the chunks that the cells touch, and level.dat; complete or not at all.
-
-    Other cells of these chunks are air. Everything is lit by the sky; height maps are those of the highest block; the
-    biome is plains; the spawn lies on top of the middle column. Same cells, same bytes. A server may write into the
-    folder: give it a copy.
-
-    Args:
-        cells: Cells with complete states, since readers differ in the defaults of missing ones.
-    """
+    Other cells of these chunks are air; the biome is plains, and the sky lights all. Same cells, same bytes. `cells`
+    need complete states, since readers differ in the defaults. Give a server a copy: it may write into the folder."""
     if version not in LAYOUTS:
         raise UsageError(f"worlds are written for {' and '.join(LAYOUTS)}, not for '{plain(version[:20])}'")
     layout = LAYOUTS[version]
@@ -177,12 +171,7 @@ LAYOUTS = {"1.16.5": Layout(2586, 0, 256), "1.20.4": Layout(DATA_VERSION, -64, 3
 
 
 def demand_inside(low_y: int, high_y: int, version: str) -> None:
-    """Check that heights lie inside a world.
-
-    Args:
-        high_y: Highest y, included.
-        version: Version of the game; one that is not in `versions.VERSIONS` is not checked.
-    """
+    """Check that heights, both included, are inside a world. A version that is not in VERSIONS is not checked."""
     if version not in VERSIONS:
         return
     layout = LAYOUTS["1.16.5" if version.startswith("1.16.") else "1.20.4"]
@@ -251,13 +240,9 @@ def level_bytes(cells: Cells, version: str) -> bytes:
 
 
 class Section(NamedTuple):
-    """A cube of 16 x 16 x 16 blocks of a chunk.
+    """A cube of 16 x 16 x 16 blocks of a chunk."""
 
-    Attributes:
-        level: Its y, in sections.
-    """
-
-    level: int
+    level: int  # its y, in sections
     fields: Fields
     palette: str
     data: str
@@ -347,11 +332,7 @@ def bare_section(tags: Any, level: int, *, old: bool) -> dict[str, Any]:
 
 
 def blocks_of(tags: Any, part: NDArray[Any], palette: Sequence[str], *, old: bool) -> dict[str, Any]:
-    """Make the fields that hold the blocks of a section.
-
-    Args:
-        part: Numbers (4096,) of `palette` along x, then z, then y; 0 is air.
-    """
+    """Make the fields that hold a section: `part` is (4096,) numbers of `palette` along x, then z, then y; 0 is air."""
     # The game put air first in 1.16, met or not, and readers count on it: one took a section of stone for nothing.
     used = np.union1d(part, [0]) if old else np.unique(part)
     entries = tags.List[tags.Compound](_entry(tags, palette[number]) for number in used)
@@ -403,11 +384,8 @@ def version_of(world: Path, box: Box) -> str:
 
 
 def put_cells(world: Path, out: Path, cells: Cells) -> None:
-    """Copy a saved world to a new folder, with cells in place of what is there; complete or not at all.
-
-    Chunks that the cells touch lose what chests, signs and the like hold where cells are put. All else stays the same
-    to the byte.
-    """
+    """Copy a saved world to a new folder, with cells in the place of what is there; complete or not at all.
+    Chunks that the cells touch lose what chests and signs under them hold. All else stays the same to the byte."""
     box = box_of(cells)
     version_of(world, box)
     if out.resolve().is_relative_to(world.resolve()):

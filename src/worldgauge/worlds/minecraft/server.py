@@ -34,18 +34,12 @@ _SLACK_S = 20.0
 
 
 class Player:
-    """A bot on a server, of which it is an operator. Its body moves only in a `teleport` and in what `Online` asks.
-
-    All methods raise BridgeError when the server or the game refuses, or when the bot was kicked; BridgeLostError, with
-    the whole bridge ended, when the process behind it is late or gone.
-    """
+    """An operator bot on a server. Its body moves only in a `teleport` and in what `Online` requests.
+    All methods raise BridgeError when the server or the game refuses, or when the bot was kicked. BridgeLostError, with
+    the whole bridge ended, means that the process behind it is late or gone."""
 
     def __init__(self, bridge: Bridge, name: str, version: str, spacing_s: float = 0.0) -> None:
-        """Take over a bot that has joined.
-
-        Args:
-            spacing_s: Pause after each command in seconds, for servers that kick players who send many.
-        """
+        """Take over a bot that has joined. `spacing_s` follows each command: servers may kick who sends many."""
         self._bridge, self.name, self.version, self._spacing_s = bridge, name, version, spacing_s
 
     def state(self) -> FloatArray:
@@ -62,25 +56,15 @@ class Player:
         *,
         dimension: str | None = None,
     ) -> FloatArray:
-        """Put the bot at rest at a place, and wait until its chunk has arrived and both have settled.
-
-        Args:
-            x: Middle of the feet in game coordinates.
-            yaw: Radians; None keeps it.
-            pitch: Radians; None keeps it.
-            dimension: Such as "minecraft:the_nether", where the server has it.
-        """
+        """Put the bot's feet at rest at a place (game coordinates), and wait until its chunk has arrived and both have
+        settled. Angles are in radians, None keeps one. `dimension` is such as "minecraft:the_nether"."""
         if not all(math.isfinite(v) for v in (x, y, z, yaw or 0.0, pitch or 0.0)):
             raise WorldError(f"a bot cannot be put at {(x, y, z)}, yaw {yaw}, pitch {pitch}: not finite")
         args = {"position": [float(x), float(y), float(z)], "yaw": yaw, "pitch": pitch, "dimension": dimension}
         return _row(self.ask("teleport", args, deadline_s=_TELEPORT_S))
 
     def command(self, text: str) -> str:
-        """Send one command, without its slash.
-
-        Returns:
-            The server's reply; "" if it gives none.
-        """
+        """Send one command, without its slash, and return the server's reply, which may be empty."""
         return self.commands([text])[0]
 
     def commands(self, texts: Sequence[str]) -> list[str]:
@@ -114,22 +98,14 @@ class Player:
     def ask(
         self, verb: str, args: Mapping[str, Any] | None = None, data: bytes = b"", *, deadline_s: float = _SLACK_S
     ) -> BridgeAnswer:
-        """Ask the bridge something about this bot.
-
-        Args:
-            deadline_s: Seconds until the whole answer must have arrived.
-        """
+        """Query the bridge about this bot; the whole answer must arrive within `deadline_s` seconds."""
         return self._bridge.ask(f"bot.{verb}", {**(args or {}), "name": self.name}, data=data, deadline_s=deadline_s)
 
 
 class JsServer(Player, Closing):
-    """A server of ours with a bot on it, both in one child process; a context manager. It listens to this machine only.
-
-    Args:
-        port: 0 for any free one; the attribute then holds the one it has.
-        spawn: Feet of a player who joins; by default on top of the middle of the cells, or where the saved world says.
-        seed: The answer to the command /seed, of which nothing is made; a saved world has its own.
-    """
+    """Our own server with a bot on it, both in one child process; a context manager. It listens to this machine only.
+    Port 0 takes any free one; the attribute then holds it. `spawn` is by default on the middle of the cells, or where
+    the saved world says. `seed` only answers the command /seed."""
 
     def __init__(
         self,
@@ -190,11 +166,7 @@ class JsServer(Player, Closing):
 
 
 def join(bridge: Bridge, name: str, **where: Any) -> Player:
-    """Join a server with a bot.
-
-    Args:
-        **where: host (default: this machine), port, version to ask for, view distance in chunks.
-    """
+    """Join a server with a bot. `where`: host (default: this machine), port, version, view distance in chunks."""
     joined = bridge.ask("bot.join", {"name": name, **where}, deadline_s=_JOIN_S).ok
     return Player(bridge, name, joined["version"])
 
@@ -208,11 +180,7 @@ _ACTION_BYTES = 72
 
 
 class Online(Offline):
-    """The body of a player in given cells; `close` leaves the server running.
-
-    Args:
-        dimension: Where the cells are, such as "minecraft:the_nether"; None for the bot's own.
-    """
+    """The body of a player in given cells of a dimension (None: the bot's own); `close` leaves the server running."""
 
     def __init__(self, player: Player, cells: Cells, *, dimension: str | None = None) -> None:
         self.cells = cells
@@ -250,9 +218,7 @@ _NOT_KNOWN = re.compile(r"unknown( or incomplete)? command|command not found|per
 
 class JavaServer(Player, Closing):
     """A bot on a server that the user runs, to read, build and walk there; a context manager.
-
-    The bot must be an operator, which is tried first; it is in creative mode from then on.
-    """
+    The bot must be an operator, which is tried first; it is in creative mode from then on."""
 
     def __init__(
         self,
@@ -263,11 +229,7 @@ class JavaServer(Player, Closing):
         spacing_s: float = SPACING_S,
         packages: Path | None = None,
     ) -> None:
-        """Join a running server with a bot.
-
-        Args:
-            spacing_s: Pause after each command, seconds.
-        """
+        """Join a running server with a bot."""
         super().__init__(Bridge.start(packages), name, "", spacing_s)
         try:
             self.version = known(join(self._bridge, name, host=host, port=port).version)

@@ -44,14 +44,9 @@ def survey(
     dimension: str | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Cells:
-    """Read the columns around a place of a running world.
-
-    Args:
-        centre: x, y, z in game coordinates.
-        heights: Lowest and highest y, both included. None for all but the empty layers above, and those more than DEPTH
-            below both `centre` and the lowest ground.
-        dimension: Such as "minecraft:the_nether"; None for the bot's own.
-    """
+    """Read the columns around a place (game coordinates) of a running world.
+    Without `heights` (lowest and highest y, included), empty layers above are left out, and so are layers more than
+    DEPTH below both `centre` and the lowest ground."""
     (x, y, z), (bottom, top) = centre, heights or _HEIGHTS
     box = (x - reach, bottom, z - reach), (x + reach - 1, top, z + reach - 1)
     cells = read_box(player, box, dimension=dimension, progress=progress)
@@ -65,15 +60,8 @@ def read_box(
     dimension: str | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Cells:
-    """Read a box of a running world, of any width. The same world gives the same cells.
-
-    The bot flies from point to point in creative mode, and returns to where it began; if a dimension was given, to the
-    air of that one.
-
-    Args:
-        box: The box, both corners included.
-        dimension: Such as "minecraft:the_nether"; None for the bot's own.
-    """
+    """Read a box, both corners included and of any width, of a running world. The same world gives the same cells.
+    The bot flies in creative mode and returns; if a dimension was given, to the air of that one."""
     low, high = check_box(box)
     index = np.zeros([b - a + 1 for a, b in zip(low, high, strict=True)], np.uint16)
     names, done, side = {AIR: 0}, 0, _TILE

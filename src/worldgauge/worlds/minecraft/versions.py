@@ -54,10 +54,7 @@ def version_of_save(data_version: int) -> str | None:
 
 
 def current(text: str, data_version: int | None = None) -> str:
-    """Translate a block state of any version since 1.13 to the names of 1.20.4.
-
-    A block or a state that 1.20.4 does not have stays as it is.
-    """
+    """Translate a block state of any version since 1.13 to the names of 1.20.4; an unknown one stays as it is."""
     name, said = split_state(text)
     if ":" in name:
         return text

@@ -30,13 +30,7 @@ _GAME = np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]], np.float64)
 
 
 class MinecraftViewer(Closing):
-    """A renderer of cells with the game's textures; a context manager, for one thread.
-
-    Args:
-        width: Width of pictures in pixels.
-        height: Height of pictures in pixels.
-        packages: Folder of its Node packages; the installed ones by default.
-    """
+    """A renderer of cells with the game's textures; a context manager, for one thread."""
 
     def __init__(
         self,
@@ -67,9 +61,7 @@ class MinecraftViewer(Closing):
 
     def frame(self, pose: ArrayLike) -> NDArray[np.uint8]:
         """Render a picture (height, width, 3) for a camera-to-world pose (4, 4) in the frame of `Cells.ours`.
-
-        The same pose gives the same bytes, whatever was drawn before.
-        """
+        The same pose gives the same bytes, whatever was rendered before."""
         pose = camera_pose(pose)
         x, y, z = pose[:3, 3].tolist()
         matrix = np.eye(4)  # in the game's axes, x right, y up and z back

@@ -31,10 +31,7 @@ inlined: Any = njit(**{**_PART, "forceinline": True})
 
 
 def _fetch_ahead(_typing: Any, array: Any, place: Any) -> Any:
-    """Have the processor bring the line of memory that holds a number of an array, and go on without waiting.
-
-    Nothing is read, so any place will do.
-    """
+    """Start to load the cache line of a number of an array, without waiting. Nothing is read, so any place will do."""
 
     def built(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -63,17 +60,11 @@ _ONE, _TWO = np.uintp(1), np.uintp(2)
 
 
 class RayGrid(NamedTuple):
-    """Rays of a camera: for a pinhole x = column, y = row, z = 1; for a panorama see `ray`.
+    """Rays of a camera: for a pinhole x = column, y = row, z = 1; for a panorama see `ray`."""
 
-    Attributes:
-        across: (W, 2) float64: x of each column and 0; sine and cosine of the azimuth.
-        down: (H, 2) float64: y of each row and 1; sine and cosine of the elevation.
-        lens: (4,) float64: fx, fy, cx, cy in pixels; zeros for a panorama.
-    """
-
-    across: NDArray[np.float64]
-    down: NDArray[np.float64]
-    lens: NDArray[np.float64]
+    across: NDArray[np.float64]  # (W, 2): x of each column and 0; sine and cosine of the azimuth
+    down: NDArray[np.float64]  # (H, 2): y of each row and 1; sine and cosine of the elevation
+    lens: NDArray[np.float64]  # (4,): fx, fy, cx, cy in pixels; zeros for a panorama
 
 
 Grid = RayGrid  # see `clusters.Scene`
@@ -100,9 +91,7 @@ def _corner(corners, k, n, eye, turn):  # type: ignore[no-untyped-def]
 @kernel
 def visible(spheres, cones, eye, turn, lens, width, height, nearest):  # type: ignore[no-untyped-def]
     """Clusters that may be seen: their nearest distance (C,) into `nearest`, infinite for the others.
-
-    The distance is along the axis for a pinhole, along the ray for a panorama.
-    """
+    The distance is along the axis for a pinhole, along the ray for a panorama."""
     flat = lens[0] > 0.0
     # Normals of the four sides of the view.
     left, right = lens[2] / max(lens[0], 1e-9), (width - lens[2]) / max(lens[0], 1e-9)
@@ -132,18 +121,9 @@ def visible(spheres, cones, eye, turn, lens, width, height, nearest):  # type: i
 
 @kernel
 def cover(scene, order, nearest, eye, turn, grid, far, stale, box, inverse, hit):  # type: ignore[no-untyped-def]
-    """Find the nearest triangle for each pixel.
-
-    Args:
-        nearest: (C,) their nearest distances; see `visible`.
-        eye: (3,) metres.
-        turn: (3, 3), camera to world.
-        far: (H / BLOCK, W / BLOCK) float64 zeros, to remember the least 1 / distance of each block.
-        stale: Of the same shape, uint8 zeros: blocks that were drawn into since.
-        box: (4,) int64, to work in.
-        inverse: (H, W) float64 zeros; becomes 1 / distance.
-        hit: (H, W) int32 of -1; becomes the triangle.
-    """
+    """Find the nearest triangle for each pixel: `hit` (H, W) of -1, and 1 / distance in `inverse` (H, W) of zeros.
+    `nearest` is from `visible`. `far` holds the least 1 / distance of each block (zeros), `stale` the blocks that
+    changed since (zeros), `box` (4,) is scratch."""
     corners, rows, _, material, _, _, first, spheres, _, looks, levels, texels = scene
     across, down, lens = grid
     height, width = inverse.shape

@@ -28,29 +28,17 @@ _BEFORE_M = 0.001
 
 
 class Surface(NamedTuple):
-    """Convex polygons of floor, and their surface in detail, in triangles.
+    """Convex polygons of floor, and their surface in detail, in triangles."""
 
-    Attributes:
-        corners: (P, 6, 3) corners of each polygon, the last one again where there are fewer.
-        sides: (P,) int64, how many it has.
-        beside: (P, 6) int64, the polygon across the edge that begins at each corner; -1 for a wall.
-        walked: (P,) bool, polygons that are no slivers.
-        bounds: (P, 6) lower and upper corner of what each polygon and its triangles take.
-        first: (P + 1,) int64, where the triangles of each polygon begin.
-        triangles: (T, 3, 3) corners.
-        outer: (T, 3) bool, whether the edge that begins at each corner is on the border of the polygon.
-        order: (T, 3) int64, number of each corner within the polygon.
-    """
-
-    corners: FloatArray
-    sides: NDArray[np.int64]
-    beside: NDArray[np.int64]
-    walked: NDArray[np.bool_]
-    bounds: FloatArray
-    first: NDArray[np.int64]
-    triangles: FloatArray
-    outer: NDArray[np.bool_]
-    order: NDArray[np.int64]
+    corners: FloatArray  # (P, 6, 3), the last corner again where there are fewer
+    sides: NDArray[np.int64]  # (P,), number of corners
+    beside: NDArray[np.int64]  # (P, 6), polygon across the edge that begins at each corner; -1 for a wall
+    walked: NDArray[np.bool_]  # (P,), polygons that are no slivers
+    bounds: FloatArray  # (P, 6) lower and upper corner of each polygon with its triangles
+    first: NDArray[np.int64]  # (P + 1,), where the triangles of each polygon begin
+    triangles: FloatArray  # (T, 3, 3) corners
+    outer: NDArray[np.bool_]  # (T, 3), whether the edge that begins at each corner is on the polygon's border
+    order: NDArray[np.int64]  # (T, 3), number of each corner within the polygon
     climb_m: float
 
 
@@ -127,11 +115,7 @@ def slide(surface, number, start, end):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def straight(surface, number, start, end, length):  # type: ignore[no-untyped-def]
-    """Where a walker comes that goes from a place on a polygon straight to a point, and stops before a wall.
-
-    Args:
-        length: Distance of both in the plane, metres.
-    """
+    """Where a walker ends that goes straight from a polygon to a point, `length` m away, and stops before a wall."""
     here = number
     for _ in range(_MOST_POLYGONS):
         edge, t = _leaves(surface, here, start, end)
@@ -146,11 +130,7 @@ def straight(surface, number, start, end, length):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def pulled(start, end, portals):  # type: ignore[no-untyped-def]
-    """The taut way (n, 3) through portals, by the funnel algorithm.
-
-    Args:
-        portals: (m, 2, 3) left and right end of the edges between one polygon and the next.
-    """
+    """The taut way (n, 3) through portals (m, 2, 3), left and right ends of shared edges, by the funnel algorithm."""
     # Every turn is at a later portal than the one before.
     points = np.empty((len(portals) + 3, 3))
     _put(points, 0, start)

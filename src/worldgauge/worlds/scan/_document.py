@@ -90,11 +90,7 @@ class Document:
         return self._views[index]
 
     def array(self, index: Any, widths: tuple[int, ...], user: str, *, exact: bool = False) -> NDArray[Any]:
-        """Values (count, width) of an accessor.
-
-        Args:
-            exact: Keep the stored whole numbers; else those that are normalised become 0 to 1 or -1 to 1.
-        """
+        """Values (count, width) of an accessor. Unless `exact`, normalised whole numbers become 0 to 1 or -1 to 1."""
         accessor, where = self.item("accessors", index, user), f"accessors[{index}]"
         kind = accessor.get("type")
         width = _WIDTHS.get(kind, 0) if isinstance(kind, str) else 0
@@ -301,11 +297,7 @@ def meshopt_bytes(extension: Mapping[str, Any], packed: memoryview, where: str) 
 
 
 def draco_arrays(packed: bytes, ids: Mapping[str, int], where: str) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    """Decode a primitive with KHR_draco_mesh_compression.
-
-    Returns:
-        Triangles (T, 3), and attributes (V, n) by glTF's names.
-    """
+    """Decode a primitive with KHR_draco_mesh_compression: triangles (T, 3), and attributes (V, n) by glTF's names."""
     try:
         import DracoPy
     except ImportError as error:

@@ -23,13 +23,7 @@ from worldgauge.worlds.scan.mesh import CLAMP, MIRROR
 
 def render(scene: ScanScene, pose: ArrayLike, camera: Camera | Panorama, *, position: bool = False) -> View:
     """Render a view. Safe to call from several threads.
-
-    Where nothing is met, a hole of the scan, the colour is black, depth infinite, category and instance 0.
-
-    Args:
-        pose: Camera-to-world pose (4, 4).
-        position: Also the world position of every pixel, metres.
-    """
+    In a hole of the scan, the colour is black, depth infinite, category and instance 0."""
     eye, turn, grid, inverse, hit = _covered(scene, pose, camera)
     shape = camera.height, camera.width
     rgb, depth = np.empty((*shape, 3), np.uint8), np.empty(shape, np.float32)
@@ -50,9 +44,7 @@ def texels_met(
     scene: ScanScene, pose: ArrayLike, camera: Camera | Panorama
 ) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
     """The triangle that each pixel's centre meets, -1 for none, and the nearest texel there, both (H, W).
-
-    RGBA from the lowest byte, 0 where there is none; without any filter: for textures whose colours are numbers.
-    """
+    RGBA from the lowest byte, 0 where there is none; unfiltered, for textures whose colours are numbers."""
     eye, turn, _, inverse, hit = _covered(scene, pose, camera)
     met = hit >= 0
     points = eye + camera.rays()[met] @ turn.T / inverse[met][:, None]
@@ -62,12 +54,7 @@ def texels_met(
 
 
 def texels_at(scene: ScanScene, triangles: NDArray[np.int32], points: FloatArray) -> NDArray[np.uint32]:
-    """RGBA (N,) from the lowest byte of the texel under each point.
-
-    Args:
-        triangles: (N,) the triangle of each point.
-        points: (N, 3) metres.
-    """
+    """RGBA (N,) from the lowest byte of the texel under each point (N, 3), metres."""
     rows, look = scene.rows[triangles].astype(np.float64), scene.looks[scene.material[triangles]]
     off = points - rows[:, 12:15]
     level = scene.levels[np.maximum(look[:, 0], 0)] if len(scene.levels) else np.zeros((len(rows), 3), np.int64)
@@ -183,26 +170,10 @@ def scales_of(scene: ScanScene) -> NDArray[np.float64]:
 def shade(  # type: ignore[no-untyped-def]
     scene, scales, lot, hit, inverse, eye, turn, grid, pixel, marks, edges, rgb, depth, category, instance, position
 ):
-    """Colour, depth and labels of what was met; see `_cover.cover`.
-
-    Pixels on edges get the mean colour of three rays. The two further ones ask the triangles that the pixel and its
-    neighbours on their side met.
-
-    Args:
-        lot: A `Lot`, to work in.
-        hit: (H, W) triangles, -1 for none.
-        inverse: (H, W) 1 / distance.
-        eye: (3,) metres.
-        turn: (3, 3), camera to world.
-        pixel: Size of a pixel at distance 1.
-        marks: (H, W) uint8 zeros, to work in.
-        edges: (H W,) int64, to work in.
-        rgb: Output (H, W, 3) uint8.
-        depth: Output (H, W) float32.
-        category: Output (H, W) uint16.
-        instance: Output (H, W) uint16.
-        position: Output (H, W, 3) float32; no rows where it is not wanted.
-    """
+    """Colour, depth and labels of what was met, into `rgb` to `position` (no rows if it is not wanted); see
+    `_cover.cover`. Pixels on edges get the mean colour of three rays. The two further ones test the triangles that the
+    pixel and its neighbours on their side met. `pixel`: size of a pixel at distance 1. `lot`, `marks`, `edges` are
+    scratch."""
     # Taken out of their tuple once: in the loop each would be counted as one more user of the array.
     corners, rows, _, material, instances, categories, _, _, _, looks, levels, pages = scene
     across, down, lens = grid
@@ -286,17 +257,9 @@ def _send(rays, n, rx, ry, rz, t, eye, turn, pixel):  # type: ignore[no-untyped-
 
 @part
 def _colours(scene, scales, rays, triangles, count, found):  # type: ignore[no-untyped-def]
-    """The colours that a lot of rays end at, RGBA from the lowest byte; 0 where a ray meets no triangle.
-
-    Triangles and texels lie anywhere in a gigabyte, and waiting for them was a third of the time: each is asked for
-    while the other rays of the lot are worked on.
-
-    Args:
-        rays: (10, N): place where each ray ends, metres; its direction; width of a pixel there, metres; then room for
-            the texel that lies there and for the pixel's footprint, in texels.
-        triangles: (N,) what it meets, -1 for nothing.
-        found: Output (N,).
-    """
+    """The colours that a lot of rays end at, RGBA from the lowest byte, into `found`; 0 where a ray meets no triangle.
+    Triangles and texels are anywhere in a gigabyte, and waiting for them was a third of the time. Each is prefetched
+    while other rays of the lot are processed. `rays` (10, N) has the rows _ENDX and so on."""
     _, rows, tints, material, _, _, _, _, _, looks, levels, texels = scene
     tinted = len(tints) > 0
     for n in range(count):

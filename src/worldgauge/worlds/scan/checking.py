@@ -99,11 +99,7 @@ def places_of(scan: Scan, count: int, rng: np.random.Generator) -> FloatArray:
 
 
 def contact_sheet(scan: Scan, rng: np.random.Generator) -> Image:
-    """Six views, and a panorama, from places on its floor.
-
-    Returns:
-        (900, 1200, 3) uint8.
-    """
+    """Six views, a panorama and a plan, from places on its floor, on one sheet (900, 1200, 3) uint8."""
     camera, around = Camera.from_horizontal_fov(400, 225, 90), Panorama(900, 450)
     places = places_of(scan, 7, rng)
     yaws = rng.uniform(-np.pi, np.pi, 7)
@@ -119,11 +115,7 @@ def contact_sheet(scan: Scan, rng: np.random.Generator) -> Image:
 
 
 def plan_picture(scan: Scan, width: int) -> Image:
-    """The floor of its storey from above, x to the right and y up: free floor is light, things are outlined.
-
-    Returns:
-        (height, width, 3) uint8.
-    """
+    """The floor of its storey from above, x to the right and y up: free floor is light, things are outlined."""
     import cv2
 
     plan = scan.floor

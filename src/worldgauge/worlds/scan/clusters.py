@@ -27,20 +27,12 @@ class ScanScene(NamedTuple):
     """What the kernels read. T triangles, C clusters, M materials, L levels of textures.
 
     Attributes:
-        corners: (T, 9) float32 metres, x y z of three corners, counter-clockwise.
-        rows: (T, 16) float32: normal; u and v at the first corner and their gradients, in texels; texels a metre; the
-            first corner; 0.
-        tints: (T, 12) float32: R, G, B at the first corner and their gradients; no rows where no vertex has a colour.
-        material: (T,) int32.
-        instance: (T,) uint16.
-        category: (T,) uint16.
-        first: (C + 1,) int64, where clusters begin.
-        spheres: (C, 4) float64, centre and radius.
-        cones: (C, 4) float64, axis and sine of the half angle of the normals; 2 where it cannot be culled.
-        looks: (M, 11) int64: first level of the texture or -1, number of levels, wrap of columns and rows, two-sided,
-            cutoff of opacity (0 to 255, 0 for none), factor R, G, B (0 to 255), nearest, whether the factor tints.
-        levels: (L, 3) int64: first texel, width, height.
-        texels: (N,) uint32, RGBA from the lowest byte.
+        corners: (T, 9) metres, x y z of three corners, counter-clockwise.
+        rows: (T, 16): normal; u, v at the first corner and their gradients, in texels; texels a metre; first corner; 0.
+        tints: (T, 12): R, G, B at the first corner and their gradients; no rows if no vertex has a colour.
+        cones: (C, 4), axis and sine of the half angle of the normals; 2 if it cannot be culled.
+        looks: (M, 11): first level or -1, number of levels, wrap of columns and rows, two-sided, cutoff of opacity
+            (0 for none), factor R, G, B (0 to 255), nearest, whether the factor tints.
     """
 
     corners: NDArray[np.float32]
@@ -49,23 +41,19 @@ class ScanScene(NamedTuple):
     material: NDArray[np.int32]
     instance: NDArray[np.uint16]
     category: NDArray[np.uint16]
-    first: NDArray[np.int64]
-    spheres: NDArray[np.float64]
+    first: NDArray[np.int64]  # (C + 1,), where clusters begin
+    spheres: NDArray[np.float64]  # (C, 4), centre and radius
     cones: NDArray[np.float64]
     looks: NDArray[np.int64]
-    levels: NDArray[np.int64]
-    texels: NDArray[np.uint32]
+    levels: NDArray[np.int64]  # (L, 3): first texel, width, height
+    texels: NDArray[np.uint32]  # (N,), RGBA from the lowest byte
 
 
 Scene = ScanScene  # kernels that an earlier version compiled and cached look it up by this name
 
 
 def scene_of(mesh: ScanMesh, *, two_sided: bool = False) -> tuple[ScanScene, int]:
-    """Lay out a mesh.
-
-    Args:
-        two_sided: Whether all triangles are seen from behind.
-    """
+    """Lay out a mesh, with all triangles seen from behind if `two_sided`; also the number of damaged triangles."""
     sound, good = _useful(mesh)
     lost = len(sound) - int(sound.sum())
     if lost > _MOST_LOST * len(sound):

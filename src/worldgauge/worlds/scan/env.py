@@ -26,28 +26,9 @@ class ScanEnv(PrimitiveEnv):
 
     Action: number of a `Primitive`, 1 to 4. Observation: rgb (height, width, 3) uint8, and, if in `sensors`, depth
     (height, width) float32 metres along the optical axis, infinite in holes, instance (height, width) uint16, panorama
-    (panorama height, width, 3) uint8. info: pose (4, 4) camera-to-world, position (3,) of the feet, yaw, and collided,
-    whether the last step met something.
-
-    `reset(seed=...)` chooses the place of the walker; options={"position": (x, y, z), "yaw": ...} put it anywhere with
-    enough room.
-
-    Args:
-        scene: Key of the scene (`worldgauge list scans`).
-        scan: A scan that is open, instead of `scene`.
-        sliding: Whether the walker slides along walls.
-        width: Width of the view in pixels.
-        height: Height of the view in pixels.
-        hfov_deg: Horizontal field of view, between 0 and 180.
-        height_m: Height of the eye above the floor.
-        sensors: Further observations, "depth", "instance" and "panorama".
-        panorama: Width and height of the panorama in pixels.
-        render_mode: "rgb_array" or None.
-
-    Raises:
-        UnknownNameError: For another sensor.
-        UsageError: For values out of range.
-        WorldError: The scene is not registered.
+    uint8. info: pose (4, 4) camera-to-world, position (3,) of the feet, yaw, and collided in the last step.
+    `reset(seed=...)` chooses the place of the walker; options={"position": (x, y, z), "yaw": ...} choose any place.
+    `scene` is a key (`worldgauge list scans`); `sliding`: slide along walls.
     """
 
     def __init__(
@@ -86,11 +67,7 @@ def scan_vector_env(
     out: Literal["numpy", "torch"] = "numpy",
     **each: Any,
 ) -> WalkerVectorEnv:
-    """Many walkers in one scan, drawn together.
-
-    Args:
-        scan: A scan that is open, instead of `scene`.
-    """
+    """Many walkers in one scan, rendered together."""
     shared = scan if scan is not None else Scan(scene)
     envs: list[ScanEnv] = []
     for _ in range(num_envs):

@@ -64,14 +64,8 @@ _MOST_DRAWN = 100_000
 
 
 def read_gltf(path: Path, *, up: Up = "y") -> ScanMesh:
-    """Read a glTF or GLB file in the pose that it states.
-
-    Args:
-        up: The axis that points up in it; y by the standard.
-
-    Returns:
-        Its triangles in our frame. Things are the nodes that have `extras.instance`, else those that have a name.
-    """
+    """Read a glTF or GLB file in the pose that it states; y is up by the standard.
+    Things are the nodes that have `extras.instance`, else those that have a name."""
     try:
         return _Reader(Document(path)).mesh(up)
     except Damaged as error:
@@ -106,17 +100,14 @@ class _Drawn(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Arrays of a primitive: places (V, 3), uv (V, 2), colours (V, 4) or none, triangles (T, 3), a material.
+    """Arrays of a primitive."""
 
-    bones: (V, K) joints and their weights, of a mesh that can be skinned.
-    """
-
-    places: NDArray[np.float64]
-    uv: NDArray[np.float64]
-    colours: NDArray[np.uint8] | None
-    triangles: NDArray[np.int64]
+    places: NDArray[np.float64]  # (V, 3)
+    uv: NDArray[np.float64]  # (V, 2)
+    colours: NDArray[np.uint8] | None  # (V, 4)
+    triangles: NDArray[np.int64]  # (T, 3)
     material: int
-    bones: tuple[NDArray[np.int64], NDArray[np.float64]] | None
+    bones: tuple[NDArray[np.int64], NDArray[np.float64]] | None  # (V, K) joints and their weights, if skinned
 
 
 class _Reader:

@@ -35,14 +35,7 @@ _IN_CELL = np.array([(0.5, 0.5), (1e-4, 1e-4), (1e-4, 1 - 1e-4), (1 - 1e-4, 1e-4
 
 
 class SurfaceGround(ABC):
-    """A ground with storeys: a walker's height is that of the surface under it.
-
-    Attributes:
-        sliding: Whether walkers slide along walls.
-
-    Args:
-        sliding: Whether walkers slide along walls.
-    """
+    """A ground with storeys: a walker's height is that of the surface under it. `sliding`: they slide along walls."""
 
     kind: str
 
@@ -140,12 +133,7 @@ class SurfaceGround(ABC):
 
 
 class NavMeshGround(SurfaceGround):
-    """A published navmesh.
-
-    Args:
-        is_indoor: Whether a place (3,) is indoors; the roof of a house is often its largest floor.
-        sliding: Whether walkers slide along walls, as in the published simulator.
-    """
+    """A published navmesh. `is_indoor` judges a place (3,): the roof of a house is often its largest floor."""
 
     kind = "navmesh"
 
@@ -182,13 +170,8 @@ class NavMeshGround(SurfaceGround):
 
 class HeightfieldGround(SurfaceGround):
     """The floors found in a mesh, all storeys. A walker has at least 10 cm of room around it.
-
-    Ways are the shortest, of straight lines round corners. They differ from those of a published navmesh by a few
-    centimetres, so results are not comparable with published ones.
-
-    Args:
-        sliding: Whether walkers slide along walls.
-    """
+    Paths differ from those of a published navmesh by a few centimetres, so results are not comparable with published
+    ones."""
 
     kind = "heightfield"
 
@@ -328,14 +311,8 @@ def point_of(at: ArrayLike) -> FloatArray:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def neighbours(begin, floor, ceiling, shape, climb, head, link):  # type: ignore[no-untyped-def]
-    """The nearest in height of the places that can be stepped to in each direction.
-
-    Args:
-        begin: (K + 1,) where the places of each column begin.
-        floor: (N,) heights.
-        ceiling: (N,) heights of what is above.
-        link: Output (N, 4) int32.
-    """
+    """The nearest in height of the places that can be stepped to in each direction, into `link` (N, 4).
+    `begin` (K + 1,) is where the places of each column begin; `ceiling` is the height of what is above."""
     nx, ny = shape
     for i in range(nx):
         for j in range(ny):
@@ -385,12 +362,7 @@ def cut(link, kept):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def follow(link, place, ax, ay, bx, by):  # type: ignore[no-untyped-def]
-    """The place at the end of a line that goes from neighbour to neighbour; -1 where it is interrupted.
-
-    Args:
-        link: (N, 4) neighbours.
-        ax: x of the first point, in cells, fractional.
-    """
+    """The place at the end of a line, in cells, from neighbour to neighbour by `link` (N, 4); -1 if interrupted."""
     x, y = int(np.floor(ax)), int(np.floor(ay))
     last_x, last_y = int(np.floor(bx)), int(np.floor(by))
     dx, dy = bx - ax, by - ay
@@ -423,10 +395,8 @@ def follow(link, place, ax, ay, bx, by):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, error_model="numpy")
 def spread(link, cell, height, ny, goal):  # type: ignore[no-untyped-def]
     """Shortest ways from every place to one, of lines between centres that see each other (Theta*; Nash et al., 2007).
-
-    `link`: (N, 4) neighbours. `cell`: (N,) x * ny + y. `height`: (N,) in cells. Returns lengths (N,) in cells, infinite
-    where there is no way, and places (N,) in which the first line of each ends.
-    """
+    `link`: (N, 4). `cell`: (N,) x * ny + y. Returns lengths (N,) in cells, infinite for no way, and the place (N,) in
+    which the first line of each ends."""
     n = len(link)
     towards = np.full(n, -1, np.int32)
     far = np.full(n, np.inf)
@@ -461,13 +431,8 @@ def spread(link, cell, height, ny, goal):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def shortest(link, points, places):  # type: ignore[no-untyped-def]
-    """The shortest polyline from the first to the last of some points whose lines are not interrupted.
-
-    Args:
-        link: (N, 4) neighbours.
-        points: (n, 3), in cells; a way over them in their order must exist.
-        places: (n,) the place of each.
-    """
+    """The shortest polyline from the first to the last of `points` (n, 3), in cells, whose lines are not interrupted.
+    A way over the points in their order must exist."""
     n = len(points)
     price = np.full(n, np.inf)
     before = np.full(n, -1, np.int64)

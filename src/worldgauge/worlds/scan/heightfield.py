@@ -39,39 +39,25 @@ _MOST_CELLS = 40_000_000
 
 @dataclass(frozen=True)
 class Island:
-    """Connected floor.
-
-    Attributes:
-        is_indoor: Whether a ceiling is above at least half of it.
-    """
+    """Connected floor."""
 
     area_m2: float
     height_m: float
-    is_indoor: bool
+    is_indoor: bool  # a ceiling is above at least half of it
 
 
 @dataclass(frozen=True)
 class Heightfield:
-    """Places to stand, on all storeys.
+    """Places to stand, on all storeys."""
 
-    Attributes:
-        origin: x and y in metres of the lower corner of the cells.
-        cell: (N,) int64, the cell of each place, i * shape[1] + j, rising.
-        height_m: (N,) float32, its z.
-        ceiling_m: (N,) float32, z of what is above it; infinite where nothing is.
-        island: (N,) int64, index into `islands`; -1 on those below LEAST_M2.
-        islands: Islands, the largest first.
-        storeys: Heights of the storeys in metres, rising.
-    """
-
-    origin: tuple[float, float]
+    origin: tuple[float, float]  # x and y in metres of the lower corner of the cells
     shape: tuple[int, int]
-    cell: NDArray[np.int64]
-    height_m: NDArray[np.float32]
-    ceiling_m: NDArray[np.float32]
-    island: NDArray[np.int64]
-    islands: tuple[Island, ...]
-    storeys: tuple[float, ...]
+    cell: NDArray[np.int64]  # (N,), i * shape[1] + j of each place, rising
+    height_m: NDArray[np.float32]  # (N,), z of the place
+    ceiling_m: NDArray[np.float32]  # (N,), z of what is above it, or infinite
+    island: NDArray[np.int64]  # (N,), index into `islands`; -1 for floor below LEAST_M2
+    islands: tuple[Island, ...]  # the largest first
+    storeys: tuple[float, ...]  # heights in metres, rising
 
     @property
     def area_m2(self) -> float:
@@ -88,11 +74,7 @@ class Heightfield:
         return int(np.argmax(areas))
 
     def floor(self, storey: int | None = None) -> FloorPlan:
-        """Floor plan of one storey: the places within 35 cm of its height.
-
-        Args:
-            storey: Index into `storeys`; by default that with most floor.
-        """
+        """Floor plan of one storey, by default that with most floor: the places within 35 cm of its height."""
         index = self.main_storey if storey is None else storey
         if not 0 <= index < len(self.storeys):
             raise WorldError(f"the scan has {len(self.storeys)} storeys; there is none of number {index}")
@@ -126,11 +108,7 @@ class Heightfield:
 
 
 def heightfield_of(corners: NDArray[np.floating[Any]], *, head_m: float = HEAD_M) -> Heightfield:
-    """Find the floors of a mesh.
-
-    Args:
-        corners: (T, 9) metres, z up: x y z of three corners, counter-clockwise seen from the front.
-    """
+    """Find the floors of a mesh: `corners` (T, 9) are metres, z up, counter-clockwise seen from the front."""
     corners = np.ascontiguousarray(corners, np.float64).reshape(-1, 9)
     # Axis by axis: a reduction over rows of three is many times slower.
     axes = [corners[:, axis::3] for axis in range(3)]
@@ -212,17 +190,8 @@ def _below_steps(free: NDArray[np.bool_], level: NDArray[np.float32]) -> NDArray
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def pieces(triangles, steep, origin, cell, shape):  # type: ignore[no-untyped-def]
-    """Cut triangles into what lies over each cell.
-
-    Args:
-        triangles: (T, 9) metres.
-        steep: Least z of the normal of a walkable triangle.
-        origin: (2,) metres of the lower corner of cell (0, 0).
-        cell: Side of a cell in metres.
-
-    Returns:
-        (N,) int64, the cell of each piece; (N,) float32, lowest and highest z; (N,) uint8, whether it can be walked on.
-    """
+    """Cut triangles (T, 9) into pieces per cell: cell (N,), lowest and highest z (N,), whether it can be walked on
+    (N,). `steep` is the least z of the normal of a walkable triangle."""
     nx, ny = shape
     count = 0
     column, flats = np.empty(2 * len(triangles), np.int64), np.empty(2 * len(triangles), np.uint8)
@@ -304,18 +273,9 @@ def _split(points, count, axis, value, below, above):  # type: ignore[no-untyped
 @njit(cache=True, nogil=True, error_model="numpy")
 def merge(first, low, high, walkable, joint, head, climb, floor, ceiling, begin):  # type: ignore[no-untyped-def]
     """Merge the pieces of each column, sorted by lower end, and keep the tops on which a walker has head room.
-
-    Args:
-        first: (K + 1,) where the pieces of each column begin.
-        low: (N,) lower ends, rising within a column.
-        high: (N,) upper ends.
-        walkable: (N,) whether a piece can be walked on.
-        joint: Gap in metres up to which pieces are one.
-        climb: Height that a walker climbs; a low thing on a floor is a part of it.
-        floor: Output (N,) float32, z of each top that is kept.
-        ceiling: Output (N,) float32, z of what is above; infinite for nothing.
-        begin: Output (K + 1,) where the tops of each column begin.
-    """
+    Pieces are one up to a gap of `joint`; a thing lower than `climb` on a floor is a part of it. `first` and `begin` (K
+    + 1,) are where each column begins, in pieces and in tops. Fills `floor`, `ceiling` (infinite for nothing),
+    `begin`."""
     count = 0
     for c in range(len(first) - 1):
         begin[c] = count

@@ -25,62 +25,37 @@ Up = Literal["y", "z"]
 
 @dataclass(frozen=True)
 class ScanMaterial:
-    """How triangles look.
+    """How triangles look."""
 
-    Attributes:
-        page: Index of the texture, -1 without one.
-        wrap: What the texture does beyond its border: REPEAT, CLAMP or MIRROR for columns and rows.
-        factor: RGBA, 0 to 1, by which colours are multiplied.
-        two_sided: Whether its triangles are seen from behind.
-        cutoff: Opacity below which texels are holes; 0 where nothing is cut.
-        nearest: Whether texels are drawn as squares.
-    """
-
-    page: int = -1
-    wrap: Wrap = (REPEAT, REPEAT)
-    factor: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+    page: int = -1  # index of the texture, -1 without one
+    wrap: Wrap = (REPEAT, REPEAT)  # REPEAT, CLAMP or MIRROR for columns and rows
+    factor: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)  # RGBA, 0 to 1, times colours
     two_sided: bool = False
-    cutoff: float = 0.0
-    nearest: bool = False
+    cutoff: float = 0.0  # opacity below which texels are holes
+    nearest: bool = False  # draw texels as squares
 
 
 @dataclass(frozen=True)
 class ScanMesh:
-    """Triangles in our frame: metres, z up.
+    """Triangles in our frame: metres, z up."""
 
-    Attributes:
-        vertices: (V, 3) float64.
-        triangles: (T, 3) int32, counter-clockwise seen from the front.
-        uv: (V, 2) float64, 0 to 1 from the upper left corner of the texture; zeros where there is none.
-        colours: (V, 4) uint8, RGBA; None where no vertex has one.
-        material: (T,) int32, index into `materials`.
-        instance: (T,) uint16, number of the thing; 0 for none.
-        category: (T,) uint16, index into `categories`.
-        pages: Textures, (H, W, 4) uint8 RGBA.
-        categories: Names of categories; the first is "void".
-        missing: (P,) bool, pages that stand in for textures that could not be read.
-    """
-
-    vertices: NDArray[np.float64]
-    triangles: NDArray[np.int32]
-    uv: NDArray[np.float64]
-    colours: NDArray[np.uint8] | None
-    material: NDArray[np.int32]
-    instance: NDArray[np.uint16]
-    category: NDArray[np.uint16]
+    vertices: NDArray[np.float64]  # (V, 3)
+    triangles: NDArray[np.int32]  # (T, 3), counter-clockwise seen from the front
+    uv: NDArray[np.float64]  # (V, 2), 0 to 1 from the upper left corner of the texture; zeros without one
+    colours: NDArray[np.uint8] | None  # (V, 4), RGBA; None if no vertex has one
+    material: NDArray[np.int32]  # (T,), index into `materials`
+    instance: NDArray[np.uint16]  # (T,), 0 for none
+    category: NDArray[np.uint16]  # (T,), index into `categories`
     materials: tuple[ScanMaterial, ...]
-    pages: tuple[NDArray[np.uint8], ...]
+    pages: tuple[NDArray[np.uint8], ...]  # textures (H, W, 4), RGBA
     categories: tuple[str, ...] = ("void",)
     notes: tuple[str, ...] = ()
-    missing: tuple[bool, ...] = ()
+    missing: tuple[bool, ...] = ()  # pages that replace textures that could not be read
 
 
 def ours(points: NDArray[np.float64], up: Up) -> NDArray[np.float64]:
     """Points (N, 3) of a file in our frame. Axes trade places and signs only, so no bit of a number changes.
-
-    A file with y up is in the frame of the published simulator; one with z up becomes that by its rule, in which +y is
-    the front.
-    """
+    With y up, a file is in the published simulator's frame; with z up it becomes that by its rule, +y in front."""
     x, y, z = points.T
     return np.stack([-z, -x, y] if up == "y" else [y, -x, z], -1)
 
@@ -104,13 +79,7 @@ def named(mesh: ScanMesh, names: Mapping[int, str]) -> ScanMesh:
 def joined(
     parts: Sequence[tuple[ScanMesh, NDArray[np.float64], int]], names: Sequence[str], notes: Sequence[str] = ()
 ) -> ScanMesh:
-    """Several meshes as one.
-
-    Args:
-        parts: Each mesh, where its vertices lie (V, 3), and the number of the thing that it is; 0 for none. A mesh that
-            is there several times keeps one copy of its textures.
-        names: Category of each part; "" for none.
-    """
+    """Join meshes: each with its vertices (V, 3) in place and instance (0: none). Equal meshes share textures."""
     materials: list[ScanMaterial] = []
     pages: list[NDArray[np.uint8]] = []
     missing: list[bool] = []
@@ -168,11 +137,7 @@ def cap_px() -> int:
 
 
 def decode_texture(data: bytes, where: str) -> Texels:
-    """Decode a texture of any known kind.
-
-    Returns:
-        (H, W, 4) uint8 RGBA, reduced by whole factors to at most `cap_px()` a side.
-    """
+    """Decode a texture of any known kind to (H, W, 4) RGBA, reduced by whole factors to at most `cap_px()` per side."""
     if data[:12] == b"\xabKTX 20\xbb\r\n\x1a\n" or data[:2] == b"sB":
         return _reduced(_basis(data, where))
     try:

@@ -34,11 +34,7 @@ _OUTER = 0x8000
 
 
 class NavMesh:
-    """A published floor. Points are in our frame, (3,) metres.
-
-    Args:
-        surface: Its polygons, in the frame of the file; see `surface_of`.
-    """
+    """A published floor. Points are in our frame, (3,) metres; `surface` is in the frame of the file."""
 
     def __init__(self, surface: Surface) -> None:
         self.surface = surface
@@ -145,15 +141,9 @@ def surface_of(
     triangles: Sequence[Sequence[Triangle]],
     climb_m: float,
 ) -> Surface:
-    """The arrays of a floor, of what its polygons are.
-
-    Args:
-        corners: (n, 3) corners of each polygon, of which there are up to six.
-        beside: For each of its edges the polygon across it; -1 for a wall.
-        more: (m, 3) further corners of its surface.
-        triangles: Its surface: three corners of each triangle, by number, and for the edge that begins at each whether
-            it is on the border.
-    """
+    """Pack polygons of up to six corners into arrays. `beside`: polygon across each edge; -1 for a wall.
+    `more` has further corners (m, 3) of each surface. `triangles`: three corners by number, and for the edge that
+    begins at each whether it is on the border."""
     sides = np.array([len(own) for own in corners])
     rows = np.stack([own[np.minimum(np.arange(MOST_CORNERS), len(own) - 1)] for own in corners])
     across = np.array([[*own, *[-1] * (MOST_CORNERS - len(own))] for own in beside])

@@ -47,11 +47,7 @@ class _Element:
 
 
 def read_ply(path: Path, *, up: Up = "z") -> ScanMesh:
-    """Read a PLY file.
-
-    Returns:
-        Its triangles in our frame; faces with more corners are cut into fans. Instances are the numbers `object_id`.
-    """
+    """Read a PLY file. Faces with more corners are cut into fans; instances are the numbers `object_id`."""
     try:
         return _mesh(read_bytes(path, MOST_BYTES), up)
     except Damaged as error:
@@ -107,11 +103,7 @@ def _mesh(data: bytes, up: Up) -> ScanMesh:
 
 
 class _Lists:
-    """Lists of whole numbers, one a row.
-
-    Attributes:
-        length: (N,) how many each row has.
-    """
+    """Lists of whole numbers, one per row; `length` (N,) is that of each."""
 
     def __init__(self, length: NDArray[np.int64], values: NDArray[Any]) -> None:
         self.length = length

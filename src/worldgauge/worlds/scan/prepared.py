@@ -27,16 +27,11 @@ _SETTLED_NS = 2_000_000_000
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """How a file is read.
-
-    Attributes:
-        scale: Metres of one of its units.
-        two_sided: Whether all its triangles are seen from behind.
-    """
+    """How a file is read."""
 
     up: Up = "y"
-    scale: float = 1.0
-    two_sided: bool = False
+    scale: float = 1.0  # metres per unit
+    two_sided: bool = False  # all triangles are seen from behind
 
     def __post_init__(self) -> None:
         if not 1e-6 <= self.scale <= 1e6:
@@ -45,19 +40,14 @@ class ScanOptions:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A scan that can be drawn.
-
-    Attributes:
-        categories: Names of categories; the first is "void".
-        unread: Share of its area whose texture could not be read.
-    """
+    """A scan that can be rendered."""
 
     scene: ScanScene
     digest: str
-    categories: tuple[str, ...]
+    categories: tuple[str, ...]  # the first is "void"
     notes: tuple[str, ...]
     lost: int
-    unread: float
+    unread: float  # share of its area whose texture could not be read
 
 
 def prepare(path: Path, reading: ScanOptions) -> Prepared:

@@ -27,11 +27,7 @@ SCENE_ENDING = ".scene_instance.json"
 
 
 def read_mesh(path: Path, *, up: Up = "y") -> ScanMesh:
-    """Read a scan by the ending of its name, with the names of things that lie beside it.
-
-    Returns:
-        Its triangles in our frame.
-    """
+    """Read a scan by the ending of its name, with the names of things from files beside it."""
     if path.suffix.lower() in (".glb", ".gltf"):
         return read_gltf(path, up=up)
     if path.suffix.lower() == ".ply":
@@ -67,11 +63,7 @@ _MOST_OBJECTS = 10_000
 
 
 def read_scene_instance(path: Path) -> ScanMesh:
-    """Read a scene: its stage, and its objects where they stand.
-
-    Returns:
-        Triangles in our frame. Things are the objects, named by their templates.
-    """
+    """Read a scene: its stage and its objects, which are named by their templates."""
     content = read_json_object(path)
     stage, *objects = _assets(content, path)
     parts = [(stage, np.eye(4), "")]

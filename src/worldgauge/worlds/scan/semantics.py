@@ -38,25 +38,16 @@ VOID = "void"
 
 @dataclass(frozen=True)
 class Name:
-    """A row of a table of names.
-
-    Attributes:
-        region: Number of the region it lies in; None where that is not told.
-        colour: R + 256 G + 65536 B of its texels; None where faces have numbers.
-    """
+    """A row of a table of names."""
 
     category: str
-    region: int | None = None
-    colour: int | None = None
+    region: int | None = None  # number of the region that it is in, if known
+    colour: int | None = None  # R + 256 G + 65536 B of its texels; None if faces have numbers
 
 
 @dataclass(frozen=True)
 class Region:
-    """A room, or what the annotators took for one.
-
-    Attributes:
-        low: Least x, y, z of its things, metres.
-    """
+    """A room, or what the annotators took for one, with the corners of its things in metres."""
 
     number: int
     low: tuple[float, float, float]

@@ -53,20 +53,14 @@ class ScanFolder:
 
 @dataclass(frozen=True)
 class SceneFiles:
-    """The files of one scene.
+    """The files of one scene."""
 
-    Attributes:
-        key: Its name, such as "hm3d/00800-TEEsavR23oF".
-        names: The mesh of its things and the table of their names, if there are both.
-        is_published: Whether it is of a data set that publishes names of things beside its scans.
-    """
-
-    key: str
+    key: str  # such as "hm3d/00800-TEEsavR23oF"
     geometry: Path
     up: Up
     navmesh: Path | None = None
-    names: tuple[Path, Path] | None = None
-    is_published: bool = False
+    names: tuple[Path, Path] | None = None  # the mesh of its things and the table of their names
+    is_published: bool = False  # from a dataset that publishes names of things beside its scans
 
 
 def sources() -> dict[str, ScanFolder]:
@@ -86,12 +80,8 @@ def sources() -> dict[str, ScanFolder]:
 
 
 def add(name: str, folder: Path, *, kind: str | None = None, up: Up | None = None) -> ScanFolder:
-    """Register a folder of scans. An older one of this name is replaced.
-
-    Args:
-        kind: One of KINDS; by default what its layout looks like.
-        up: The axis that points up in its files; by default z for published data sets, y for others.
-    """
+    """Register a folder of scans, in the place of an older one of this name.
+    By default `kind` is what its layout looks like, and `up` is z for published datasets and y for others."""
     if name == EXAMPLE:
         raise UsageError(f"'{EXAMPLE}' is the name of the package's own scans; take another")
     source = _source(name, folder, kind, up)
@@ -133,11 +123,7 @@ def scene(key: str) -> SceneFiles:
 
 
 def digest_of_scene(files: SceneFiles, version: int | None = None) -> str:
-    """SHA-256 of all files of a scene and of how they are read; the scan need not be opened.
-
-    Args:
-        version: Version of the readers; by default the present one.
-    """
+    """SHA-256 of all files of a scene and of how (readers' `version`) they are read; the scan need not be opened."""
     from worldgauge.worlds.scan.prepared import VERSION, ScanOptions, digest_of_kept, digest_of_scan
 
     geometry = digest_of_scan(files.geometry, ScanOptions(files.up), VERSION if version is None else version)
@@ -301,10 +287,8 @@ _MP3D_SPLIT: dict[str, str] = {
 
 def split_of(key: str) -> str:
     """What a scene is for: train, val or test.
-
-    Scenes of HM3D by their numbers, as published: 800 train, 100 val, 100 test. Those of Matterport3D by its list.
-    Others by a hash of the key, 80, 10 and 10 of 100.
-    """
+    Published for HM3D (by number: 800, 100, 100) and Matterport3D (by list); others by a hash of the key, 80, 10, 10
+    %."""
     name = key.rpartition("/")[2]
     published = _HM3D.fullmatch(name)
     if published:
@@ -342,10 +326,8 @@ def scan_facts(key: str) -> WorldFacts:
 
 def told_of(keys: tuple[str, ...], *, ground: bool = False) -> dict[str, str]:
     """What the settings of a collection say of its scans: floor and licence, if any is known.
-
-    The floor is "navmesh" if all have a published one and `ground` asks for it, else "heightfield", whose distances are
-    not comparable with published ones.
-    """
+    The floor is "navmesh" if all have a published one and `ground` requests it. Distances on a "heightfield" are not
+    comparable with published ones."""
     known = sources()
     published = ground and all(scene(key).navmesh is not None for key in keys)
     held = (known[name].terms for name in dict.fromkeys(key.partition("/")[0] for key in keys) if name in known)

@@ -39,16 +39,9 @@ class Tabletop:
     """An arm at a table with the things of one task, before anything has moved.
 
     Args:
-        task: Name of a registered table task.
-        variation: Number of its variation.
         seed: Seed of the places of its things.
         state: A `simulation.TableState` as plain values, to view the table at a later time. The digest leaves it out.
         meshes: Folder with another look for the arm (`franka_arm.dress`).
-
-    Raises:
-        UsageError: For a variation that does not exist.
-        MissingExtraError: When the physics engine is not installed.
-        WorldError: For meshes that cannot be drawn.
     """
 
     categories: tuple[str, ...] = ("background", "table", "arm", "button", "block", "target", "ring", "peg", "cup")
@@ -89,12 +82,7 @@ class Tabletop:
         return WorldFacts("tabletop", self._named | given, self._digest)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What a camera sees before anything has moved.
-
-        Args:
-            pose: Camera-to-world pose, (4, 4), metres.
-            position: Whether hit points are computed as well.
-        """
+        """What a camera sees before anything has moved."""
         return Simulation(self).view(pose, camera, position=position)
 
     @cached_property
@@ -171,15 +159,11 @@ MOST_POSES = 15
 
 @dataclass(frozen=True)
 class Done:
-    """What the expert did.
-
-    Attributes:
-        reason: Why the task is not solved; None if it is.
-    """
+    """What the expert did."""
 
     poses: Poses
     moves: tuple[Move, ...]
-    reason: str | None
+    reason: str | None  # why the task is not solved; None if it is
 
     @property
     def solved(self) -> bool:
@@ -188,11 +172,7 @@ class Done:
 
 
 def carried_out(table: Tabletop, most: int = MOST_POSES) -> Done:
-    """Let the expert solve a table from its start.
-
-    Args:
-        most: Largest number of poses.
-    """
+    """Let the expert solve a table from its start in at most `most` poses."""
     simulation = Simulation(table)
     poses: list[HandPose] = []
     moves: list[Move] = []

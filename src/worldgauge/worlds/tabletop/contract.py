@@ -23,20 +23,14 @@ TABLE_M = 0.75
 
 @dataclass(frozen=True)
 class TableObject:
-    """A thing on the table that a task is about.
+    """A thing on the table that a task is about."""
 
-    Attributes:
-        name: Its name in words ("red button").
-        half_m: Half its extent along x, y and z of its body, metres.
-        middle_m: Height of its centre above the origin of the body, metres.
-    """
-
-    name: str
+    name: str  # in words ("red button")
     body: str
     category: str
     colour: str
-    half_m: tuple[float, float, float]
-    middle_m: float = 0.0
+    half_m: tuple[float, float, float]  # half its extent along x, y and z of its body
+    middle_m: float = 0.0  # height of its centre above the origin of the body
 
 
 class TableScene(Protocol):
@@ -64,28 +58,16 @@ class TableScene(Protocol):
         """Tell whether two bodies touch."""
 
     def put(self, body: str, place: FloatArray, yaw_rad: float = 0.0) -> None:
-        """Put a free body upright at a place, at rest.
-
-        Args:
-            place: (3,) metres.
-        """
+        """Put a free body upright at a place (3,), metres, at rest."""
 
     def slide(self, joint: str, value: float) -> None:
-        """Set a joint with one axis, at rest.
-
-        Args:
-            value: Metres for a slide, radians for a hinge.
-        """
+        """Set a joint with one axis, at rest: metres for a slide, radians for a hinge."""
 
 
 class TableTask(Protocol):
-    """One variation of a task, with its things at places that a seed determines.
+    """One variation of a task, with its things at places that a seed determines."""
 
-    Attributes:
-        things: Things that an agent gets to know, numbered in this order from 1.
-    """
-
-    things: tuple[TableObject, ...]
+    things: tuple[TableObject, ...]  # what an agent gets to know, numbered in this order from 1
     instruction: str
     wordings: tuple[str, ...]
 
@@ -117,11 +99,7 @@ table_tasks: Registry[Callable[[int, np.random.Generator], TableTask]] = Registr
 
 
 def near(one: HandPose, other: HandPose, *, far_m: float = 0.015) -> bool:
-    """Tell whether two hand poses are nearly the same, with the same gripper command.
-
-    Args:
-        far_m: Largest distance of the positions, metres. Rotations are not compared.
-    """
+    """Tell whether two hand poses are nearly the same, with the same gripper command. Rotations are not compared."""
     return bool(np.linalg.norm(np.subtract(one[:3], other[:3])) <= far_m) and one.gripper == other.gripper
 
 

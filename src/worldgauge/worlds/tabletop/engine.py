@@ -50,17 +50,13 @@ _LOCK = threading.RLock()
 
 
 class _Drawing(NamedTuple):
-    """What is drawn with. model: the one it was made for, held so that its id stays its own.
+    """What renders a model."""
 
-    graphics: a context of its own, since the engine leaves its lights on in one that several drawings share. size_px:
-    width and height of the buffers.
-    """
-
-    model: Any
-    graphics: Any
+    model: Any  # held so that its id stays its own
+    graphics: Any  # not shared, since the engine leaves its lights on in a shared one
     context: Any
     scene: Any
-    size_px: list[int]
+    size_px: list[int]  # width and height of the buffers
 
 
 _DRAWINGS: OrderedDict[int, _Drawing] = OrderedDict()
@@ -75,11 +71,8 @@ def drawn(model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange) -> 
 def measured(
     model: Any, data: Any, size_px: tuple[int, int], arrange: Arrange
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Render the depth of a physics model, and the geom in each pixel; `size_px` is width and height.
-
-    Depth (H, W) is as the graphics card keeps it, 1 at the near plane and 0 at the far one. Numbers of geoms (H, W) are
-    -1 for none.
-    """
+    """Render the depth of a physics model, and the geom in each pixel, -1 for none; `size_px` is width and height.
+    Depth (H, W) is as the graphics card has it: 1 at the near plane and 0 at the far one."""
     mj = mujoco()
     by_number = [int(mj.mjtRndFlag.mjRND_SEGMENT), int(mj.mjtRndFlag.mjRND_IDCOLOR)]
     depth = np.empty(size_px[::-1], np.float32)

@@ -51,30 +51,12 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
 
     Action: (7,) x, y, z in metres, roll, pitch, yaw in radians about fixed axes, gripper (0.5 or more is open). With
     `bins` (7,) whole numbers: 100 bins per coordinate, 120 per angle, and the gripper 0 or 1.
-
     Observation: front (size, size, 3) uint8, hand (8,) float32 as a `HandPose`, instruction, and, if in `sensors`,
     depth (size, size) float32 metres and instance (size, size) uint16, numbered as the task's things.
-
-    Reward: gain of progress, so rewards sum to the progress reached. The episode terminates when solved. It is
-    truncated after `most_steps`, and when the physics becomes unstable. A pose that cannot be carried out moves nothing
-    and costs its step. info: progress, steps, reason (what went wrong, else ""), unstable, task, variation, seed (of
-    the world).
-
+    Reward: gain of progress. The episode terminates when solved. It is truncated after `most_steps`, and when the
+    physics becomes unstable. A pose that cannot be carried out moves nothing and costs its step. info: progress,
+    steps, reason (what went wrong, else ""), unstable, task, variation, seed (of the world).
     `reset(seed=...)` draws variation and places; options={"task": ..., "variation": ...} choose them.
-
-    Args:
-        task: A registered table task.
-        bins: Whether actions are whole numbers.
-        size_px: Width and height of the pictures.
-        sensors: Further observations, "depth" and "instance".
-        most_steps: Number of steps, 1 or more.
-        meshes: As for `Tabletop`.
-        render_mode: "rgb_array" or None.
-
-    Raises:
-        UnknownNameError: For another task or sensor.
-        UsageError: For values out of range.
-        MissingExtraError: When the physics engine is not installed.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 1}  # noqa: RUF012
@@ -134,11 +116,7 @@ class TabletopEnv(gymnasium.Env[Observation, NDArray[Any]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode on a new table.
-
-        Args:
-            options: May hold 'task' and 'variation'; what is left out is drawn.
-        """
+        """Start an episode on a new table. `options` may hold 'task' and 'variation'."""
         super().reset(seed=seed)
         options = options or {}
         if unknown := set(options) - {"task", "variation"}:

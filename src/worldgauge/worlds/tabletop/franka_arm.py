@@ -21,21 +21,11 @@ from worldgauge.worlds.tabletop.engine import mujoco
 
 
 class Joint(NamedTuple):
-    """A revolute joint, with the frame in the one before by modified Denavit-Hartenberg parameters.
+    """A revolute joint, with the frame in the one before by modified Denavit-Hartenberg parameters."""
 
-    Attributes:
-        a_m: Link length, metres.
-        d_m: Link offset, metres.
-        alpha_rad: Link twist, radians.
-        low_rad: Lower limit, radians.
-        high_rad: Upper limit, radians.
-        torque_nm: Largest torque, newton metres.
-        speed_rad_s: Largest speed, radians per second.
-    """
-
-    a_m: float
-    d_m: float
-    alpha_rad: float
+    a_m: float  # link length
+    d_m: float  # link offset
+    alpha_rad: float  # link twist
     low_rad: float
     high_rad: float
     torque_nm: float
@@ -183,12 +173,8 @@ _MESH_WHITE, _MESH_GREY = (0.93, 0.93, 0.95, 1), (0.5, 0.52, 0.56, 1)
 
 def dress(spec: Any, folder: Path) -> None:
     """Draw the arm with meshes. Its capsules and boxes stay in the physics but are hidden.
-
-    Args:
-        spec: The model to change (mujoco.MjSpec).
-        folder: Laid out as robosuite's `models/assets/robots/panda`: meshes/link0.stl to link7.stl, hand.stl and
-            finger.stl, binary STL in metres, each in the frame of its link. robosuite itself is not needed.
-    """
+    `folder` is laid out as robosuite's `models/assets/robots/panda`: meshes/link0.stl to link7.stl, hand.stl,
+    finger.stl, binary STL in metres, each in the frame of its link."""
     mj = mujoco()
     links = {"base": "link0", **{name: f"link{n}" for n, name in enumerate(joint_names(), start=1)}, HAND: "hand"}
     for name, file in (links | dict.fromkeys(FINGERS, "finger")).items():
@@ -279,10 +265,8 @@ class ArmPlanner:
 
     def way(self, state: FloatArray, goal: FloatArray) -> list[FloatArray]:
         """Joints (7,) in radians along a collision-free path to a pose (4, 4) of the tip, without the start.
-
-        Tries a straight line of the hand, then up, across and down, then a straight line in joint space, by way of the
-        home position if needed. Deterministic. `state` (nq,) holds the physics positions at the start.
-        """
+        Deterministic. Tries a straight line of the hand; then up, across and down; then a straight line in joint space,
+        if needed by way of the home position. `state` (nq,) holds the physics positions at the start."""
         self._data.qpos[:] = state
         start = np.array(self._data.qpos[self._at])
         here = self.tip_of(start)
@@ -314,10 +298,8 @@ class ArmPlanner:
 
     def solve(self, goal: FloatArray, start: FloatArray) -> FloatArray | None:
         """Joints (7,) in radians near `start` for a pose (4, 4) of the tip; None if none were found.
-
-        Damped least squares on the site's Jacobian. The redundant axis is drawn towards home, so that the arm does not
-        wind up.
-        """
+        Damped least squares on the site's Jacobian. The redundant axis tends towards home, so that the arm does not
+        wind up."""
         mj = mujoco()
         joints = np.clip(start, _LOW, _HIGH)
         jacobian = np.zeros((6, self._model.nv))

@@ -35,16 +35,9 @@ Indices = NDArray[np.int64]
 
 
 class HandPose(NamedTuple):
-    """Where a robot's hand is to be: the point between its finger tips, its rotation and its gripper.
-
+    """Where a robot's hand is to be: the point between its finger tips in metres, its rotation and its gripper.
     The hand's z axis points out between the fingers, y across them. A hand that points straight down is (qx, qy, qz,
-    qw) = (1, 0, 0, 0).
-
-    Attributes:
-        x: Metres.
-        y: Metres.
-        z: Metres.
-    """
+    qw) = (1, 0, 0, 0)."""
 
     x: float
     y: float
@@ -71,11 +64,7 @@ def inside_workspace(points: ArrayLike) -> FloatArray:
 
 
 class SubGoals(NamedTuple):
-    """Poses that lead through sub-goals.
-
-    Attributes:
-        poses: (frames, 8), one per frame.
-    """
+    """Poses (frames, 8) that lead through sub-goals."""
 
     poses: FloatArray
     per_segment: tuple[int, ...]
@@ -83,27 +72,18 @@ class SubGoals(NamedTuple):
 
 
 class ClipPlan(NamedTuple):
-    """A plan of poses spread over the frames of a clip.
+    """A plan of poses spread over the frames of a clip."""
 
-    Attributes:
-        poses: (frames, 8), where the hand is to be in each; row 0 where it is now.
-        step: (frames,) pose of the plan that is under way or reached, from 1; 0 for frame 0.
-        share: (frames,) share of the way from the pose before it; 1 where it is reached.
-        anchors: Frame in which each pose is reached; of a longer plan, the last frame that is not beyond it.
-    """
-
-    poses: FloatArray
-    step: Indices
-    share: FloatArray
-    anchors: tuple[int, ...]
+    poses: FloatArray  # (frames, 8); row 0 is the present pose
+    step: Indices  # (frames,) pose of the plan that is under way or reached, from 1; 0 for frame 0
+    share: FloatArray  # (frames,) of the way from the pose before it; 1 if reached
+    anchors: tuple[int, ...]  # frame in which each pose is reached; of a longer plan, the last one not beyond it
 
 
 def poses_from_bins(actions: ArrayLike) -> FloatArray:
     """Convert discrete actions (n, 7), bins of x, y, z, roll, pitch, yaw and the gripper, to poses (n, 8).
-
-    A position is the centre of its bin; an angle is 3 degrees times its bin less 180, about fixed axes x, y, z in this
-    order.
-    """
+    A position is the centre of its bin; an angle is 3 degrees times its bin less 180, about fixed axes x, y, z in
+    order."""
     given = np.asarray(actions)
     if given.ndim != 2 or given.shape[1] != 7:
         raise ShapeError(f"discrete actions have shape (n, 7), got {given.shape}")
@@ -150,11 +130,8 @@ def bins_from_poses(poses: ArrayLike) -> Indices:
 
 def through_sub_goals(current: ArrayLike, goals: ArrayLike, frames: int) -> SubGoals:
     """Interpolate a pose (8,) through sub-goals (n, 8) in `frames` frames; frame 0 is the pose itself.
-
-    Every sub-goal gets frames // n of them, and the last ones share the remainder. Each segment but the last leaves its
-    end to the next. Positions are interpolated linearly and rotations by slerp; the gripper holds until the sub-goal is
-    reached.
-    """
+    Each sub-goal gets frames // n of them, and the last ones share the remainder. Positions are interpolated linearly
+    and rotations by slerp; the gripper holds until the sub-goal is reached."""
     stops = np.concatenate([_poses(np.asarray(current)[None]), _poses(goals)])
     n = len(stops) - 1
     if not 1 <= n < frames:
@@ -174,10 +151,7 @@ def through_sub_goals(current: ArrayLike, goals: ArrayLike, frames: int) -> SubG
 
 
 def match_length(poses: ArrayLike, frames: int) -> FloatArray:
-    """Resample a plan (n, 8) to (frames, 8): a longer one is thinned out, a shorter one interpolated.
-
-    Indices come from `grid`. Positions are interpolated linearly, rotations by slerp; the gripper holds its last value.
-    """
+    """Resample a plan (n, 8) to (frames, 8): a longer one is thinned out (see `grid`), a shorter one interpolated."""
     known = _poses(poses)
     if len(known) > frames:
         return known[grid(len(known), frames)]
@@ -190,9 +164,7 @@ def match_length(poses: ArrayLike, frames: int) -> FloatArray:
 
 def grid(n: int, count: int) -> Indices:
     """Spread `count` indices over 0 to n - 1, both ends included: j (n - 1) // (count - 1).
-
-    In whole numbers, since floats give a wrong index for some pairs, such as 31 and 23.
-    """
+    In whole numbers, since floats give a wrong index for some pairs, such as 31 and 23."""
     if n < 1 or count < 1:
         raise UsageError(f"a grid of {count} indices over {n} has nothing in it")
     spread: Indices = np.arange(count, dtype=np.int64) * (n - 1) // max(count - 1, 1)
@@ -221,9 +193,7 @@ def clip_indices(n: int, frames: int) -> Indices:
 
 def clip_plan(current: ArrayLike, poses: ArrayLike, frames: int) -> ClipPlan:
     """Fit a plan (n, 8) of a hand at `current` (8,) to the frames of a clip; frame 0 is now.
-
-    Up to frames - 1 poses become sub-goals (`through_sub_goals`); a longer plan is thinned out (`match_length`).
-    """
+    Up to frames - 1 poses become sub-goals (`through_sub_goals`); a longer plan is thinned out (`match_length`)."""
     if len(np.asarray(poses)) == 0:
         raise UsageError("a plan without poses leads nowhere")
     known = _poses(poses)

@@ -64,11 +64,7 @@ class TableWorld(Protocol):
 
 @dataclass(frozen=True)
 class TableState:
-    """The complete state of a table, exact to the last bit.
-
-    Attributes:
-        physics: (n,) state of the engine.
-    """
+    """The complete state of a table, exact to the last bit."""
 
     physics: tuple[float, ...]
     memory: Memory
@@ -87,24 +83,17 @@ class TableState:
 
 @dataclass(frozen=True)
 class Move:
-    """Result of a pose.
+    """Result of a pose."""
 
-    Attributes:
-        reason: Why nothing moved, or what differs from the request. None when all went well.
-        failed: Whether nothing was done.
-    """
-
-    reason: str | None
-    failed: bool
+    reason: str | None  # why nothing moved, or what differs from the request; None when all went well
+    failed: bool  # nothing was done
     states: tuple[TableState, ...]
     seconds: float
 
 
 class Simulation:
     """A table on which poses are carried out, starting from the state of `world`.
-
-    Equal states and poses give equal states, to the last bit on one machine.
-    """
+    Equal states and poses give equal states, to the last bit on one machine."""
 
     def __init__(self, world: TableWorld) -> None:
         self.world, self.task, self.model = world, world.task, world.model
@@ -164,11 +153,7 @@ class Simulation:
         return all(self.touching(finger, body) for finger in FINGERS)
 
     def put(self, body: str, place: ArrayLike, yaw_rad: float = 0.0) -> None:
-        """Put a free body upright at a place, at rest.
-
-        Args:
-            place: (3,) metres.
-        """
+        """Put a free body upright at a place (3,), metres, at rest."""
         joint = self.data.joint(int(self.model.body(body).jntadr[0]))
         joint.qpos[:3] = np.asarray(place, np.float64)
         joint.qpos[3:] = (math.cos(yaw_rad / 2), 0, 0, math.sin(yaw_rad / 2))
@@ -176,11 +161,7 @@ class Simulation:
         mujoco().mj_forward(self.model, self.data)
 
     def slide(self, joint: str, value: float) -> None:
-        """Set a joint with one axis, at rest.
-
-        Args:
-            value: Metres for a slide, radians for a hinge.
-        """
+        """Set a joint with one axis, at rest: metres for a slide, radians for a hinge."""
         self.data.joint(joint).qpos[0] = value
         self.data.joint(joint).qvel[0] = 0
         mujoco().mj_forward(self.model, self.data)
@@ -221,14 +202,8 @@ class Simulation:
         self.memory, self._gripper = state.memory, state.gripper
 
     def move(self, pose: ArrayLike) -> Move:
-        """Bring the hand to a pose, then open or close the gripper.
-
-        An invalid pose, or one that is outside the workspace or cannot be reached, moves nothing, and the result says
-        why.
-
-        Args:
-            pose: (8,), a hand pose. A gripper value of 0.5 or more is open.
-        """
+        """Bring the hand to a pose (8,), then open or close the gripper; 0.5 or more is open.
+        A pose that is invalid, outside the workspace or unreachable moves nothing, and the result says why."""
         fault = _fault(pose)
         if fault is not None:
             return Move(fault, True, (), 0.0)
@@ -256,13 +231,7 @@ class Simulation:
         return Move(reason, False, tuple(states), ticks * CONTROL_S)
 
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
-        """What a camera sees.
-
-        Args:
-            pose: Camera-to-world pose, (4, 4), metres.
-            camera: Size of the image.
-            position: Whether hit points are computed as well.
-        """
+        """What a camera sees."""
         if isinstance(camera, Panorama):
             raise UsageError("the table is looked at with a camera, not all around")
         rgb, size = self.rgb(pose, camera), (camera.width, camera.height)

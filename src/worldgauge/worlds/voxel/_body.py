@@ -62,12 +62,7 @@ _RELEASED = np.bool_(False)
 
 @njit(cache=True, nogil=True)
 def joined(states, tables, i, j, k, side):  # type: ignore[no-untyped-def]
-    """Tell whether a thin wall connects to its neighbour. Nothing connects beyond the edge of the world.
-
-    The same rule as that by which `worlds.minecraft.names` writes the wall's state.
-
-    `states`: cells (X, Y, Z). `i`, `j`, `k`: cell of the wall. `side`: index into FACINGS.
-    """
+    """Tell whether a thin wall connects to its neighbour, by the rule of `worlds.minecraft.names`; not at the edge."""
     i += (1, 0, -1, 0)[side]
     j += (0, 1, 0, -1)[side]
     inside = 0 <= i < states.shape[0] and 0 <= j < states.shape[1]
@@ -179,9 +174,7 @@ def _overlaps(states, tables, box, found, lo, hi):  # type: ignore[no-untyped-de
 @njit(cache=True, nogil=True)
 def _cells(box):  # type: ignore[no-untyped-def]
     """First and last cell along x, y and z that `box` is in.
-
-    The game gives a border to the cell in which its own coordinates go on, and they run against our y.
-    """
+    The game gives a border to the cell in which its own coordinates go on, and they run against our y."""
     return (
         (math.floor(box[0]), math.floor(box[3])),
         (math.ceil(box[1]) - 1, math.ceil(box[4]) - 1),
@@ -208,9 +201,7 @@ def _flow(states, tables, i, j, k):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _surroundings(states, tables, box, margin, push):  # type: ignore[no-untyped-def]
     """Whether a web is in the cells of `box`, and whether water is in those of `box` less `margin` above and below.
-
-    push (2,) becomes the sum of the water's flows.
-    """
+    push (2,) becomes the sum of the water's flows."""
     sx, sy, sz = states.shape
     webbed, wet = False, False
     push[:] = 0.0
@@ -276,10 +267,8 @@ def _step(found, n, start, rise, vx, vy, box):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _step_up(states, tables, found, lo, hi, start, wide, vx, vy, box):  # type: ignore[no-untyped-def]
     """`box` becomes `start` after a move from a step higher; returns the move, its height that of the fall at the end.
-
     wide: `start` and where the level move led it. The step goes as high as there is room over `wide`, or if that leads
-    less far, over `start`.
-    """
+    less far, over `start`."""
     _swept(start, vx, vy, STEP_HEIGHT_M, lo, hi)
     n = _gather(states, tables, lo, hi, found)
     rise = _slide(start, found, n, _Z, STEP_HEIGHT_M)
@@ -415,11 +404,7 @@ def tick_all(states, tables, bodies, ahead, aside, jump, sprint, sneak):  # type
 
 @njit(cache=True, nogil=True)
 def reached(body, target, planar, height):  # type: ignore[no-untyped-def]
-    """Tell whether the feet are at a target.
-
-    `body`: (10,) float64. `target`: (3,) metres. `planar`: largest distance along x and along y, metres. `height`:
-    distance along z that is too much, metres.
-    """
+    """Tell whether the feet are at a target, to `planar` metres along x and along y and less than `height` along z."""
     return (
         abs(target[0] - body[0]) <= planar and abs(target[1] - body[1]) <= planar and abs(target[2] - body[2]) < height
     )
@@ -427,12 +412,7 @@ def reached(body, target, planar, height):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def would_reach(states, tables, body, target, planar, height, jump_after, ticks):  # type: ignore[no-untyped-def]
-    """Tell whether a body that walks straight at a target reaches it.
-
-    `states`: cells (X, Y, Z). `body`: (10,) float64; stays unchanged. `target`: (3,) metres. `planar`: largest distance
-    along x and along y that counts as there, metres. `height`: distance along z that is too much, metres. `jump_after`:
-    tick from which jump is held. `ticks`: number of ticks looked ahead.
-    """
+    """Tell whether a body (10,) that walks straight at a target gets there in `ticks`, jump from `jump_after` on."""
     ghost = body.copy()
     x, y, z = np.inf, np.inf, np.inf
     for now in range(ticks):

@@ -33,10 +33,7 @@ _WIDE = 0.5
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def hull(columns, rows, scale, top, bottom, left, right, low, high):  # type: ignore[no-untyped-def]
-    """Find the least and the greatest direction of a rectangle's rays on each axis.
-
-    `low`, `high`: (3,) float32, filled.
-    """
+    """Find the least and the greatest direction of a rectangle's rays on each axis, into `low` and `high` (3,)."""
     least, most = scale[top], scale[top]
     for v in range(top + 1, bottom):
         least, most = min(least, scale[v]), max(most, scale[v])
@@ -53,13 +50,9 @@ def hull(columns, rows, scale, top, bottom, left, right, low, high):  # type: ig
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def follow(states, size, cell, within, low, high, view_m, free, cells):  # type: ignore[no-untyped-def]
-    """Follow a beam from a camera inside the world.
-
-    `states`: padded cells, flat. `size`: cells along x, y, z without padding. `cell`: cell of the camera. `low`: (3,)
-    the least of the rays' directions on each axis. `high`: (3,) the greatest. `view_m`: where rays end, metres.
-    `cells`: (6,) int64, for work. Returns time before which they meet nothing, stay in the world and do not end;
-    infinite if none of them meets anything.
-    """
+    """Time before which a beam from a camera inside the world meets nothing, stays inside and does not end; infinite if
+    free. `states` are padded and flat, `size` is without padding, `low` and `high` bound the rays' directions, `cells`
+    is scratch."""
     stride_y = size[2] + 2
     stride_x = (size[1] + 2) * stride_y
     longest, shortest, fastest = 0.0, 0.0, 0.0
@@ -146,41 +139,31 @@ Scene = VoxelScene  # kernels that an earlier version compiled and cached look i
 
 
 class Materials(NamedTuple):
-    """Tables of the 256 states.
+    """Tables of the 256 states."""
 
-    `role`: AIR to LIQUID. `cutout`: has clear texels. `fused`: hides faces it shares with its own state. `joins`: panes
-    connect to it. `category`: label of the category. `box_range`: (256, 2) rows of `boxes`, (n, 6), x0 y0 z0 x1 y1 z1
-    in the cell. `page`: (256, 7) first texel of each face. `texels`: pages of five sizes, lit, red in the low byte,
-    clear 0 on top. `sky`: colours of the sky from bottom to top.
-    """
-
-    role: NDArray[np.uint8]
-    cutout: NDArray[np.bool_]
-    fused: NDArray[np.bool_]
-    joins: NDArray[np.bool_]
+    role: NDArray[np.uint8]  # AIR to LIQUID
+    cutout: NDArray[np.bool_]  # has clear texels
+    fused: NDArray[np.bool_]  # hides faces it shares with its own state
+    joins: NDArray[np.bool_]  # panes connect to it
     category: NDArray[np.uint16]
-    box_range: NDArray[np.int64]
-    boxes: NDArray[np.float32]
-    page: NDArray[np.int64]
-    texels: NDArray[np.uint32]
-    sky: NDArray[np.uint32]
+    box_range: NDArray[np.int64]  # (256, 2) rows of `boxes`
+    boxes: NDArray[np.float32]  # (n, 6), x0 y0 z0 x1 y1 z1 in the cell
+    page: NDArray[np.int64]  # (256, 7) first texel of each face
+    texels: NDArray[np.uint32]  # pages of five sizes, lit, red in the low byte, clear 0 on top
+    sky: NDArray[np.uint32]  # from bottom to top
 
 
 class Rays(NamedTuple):
-    """Rays of pixels (v, u): columns[u] * scale[v] + rows[v], world frame; depth is their parameter.
-
-    `cell`: cell of the camera. `within`: its place in that cell, [0, 1). `view_m`: where rays end, metres.
-    `pixel_texels`: size of a pixel at depth 1. `sky_category`: label of rays that end in the sky.
-    """
+    """Rays of pixels (v, u): columns[u] * scale[v] + rows[v], world frame; depth is their parameter."""
 
     columns: NDArray[np.float32]
     rows: NDArray[np.float32]
     scale: NDArray[np.float32]
-    cell: NDArray[np.int64]
-    within: NDArray[np.float32]
-    view_m: np.float32
-    pixel_texels: np.float32
-    sky_category: np.uint16
+    cell: NDArray[np.int64]  # of the camera
+    within: NDArray[np.float32]  # its place in that cell, [0, 1)
+    view_m: np.float32  # where rays end
+    pixel_texels: np.float32  # size of a pixel at depth 1
+    sky_category: np.uint16  # of rays that end in the sky
 
 
 class FrameArrays(NamedTuple):
@@ -198,10 +181,7 @@ Frame = FrameArrays  # kernels that an earlier version compiled and cached look 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cast(scene, materials, rays, frame, first_row, last_row):  # type: ignore[no-untyped-def]
-    """Paint rows [first_row, last_row) of a frame in place. Rows do not depend on each other.
-
-    `scene`: states and instances of the padded cells, and the size without padding.
-    """
+    """Paint rows [first_row, last_row) of a frame in place. Rows do not depend on each other."""
     states, _, size = scene
     columns, rows, scale, cell, within, view_m = rays[:6]
     outside = False

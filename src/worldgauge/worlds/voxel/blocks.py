@@ -114,11 +114,9 @@ def block(name: str) -> int:
 
 
 def boxes_of(state: int) -> list[Box]:
-    """The parts of a state as it is drawn; none for air.
-
-    cross: a row for each of its two planes. pane: its core, then the arm towards each of FACINGS, which is there
-    only where a full block or another pane stands on that side.
-    """
+    """The parts of a state as it is drawn; none for air. A cross has a row for each of its two planes.
+    A pane has its core, then the arm towards each of FACINGS. An arm needs a full block or another pane on that
+    side."""
     kind = KINDS[STATES[state].kind]
     match kind.shape:
         case "empty":

@@ -46,10 +46,7 @@ class Grid:
 
     @classmethod
     def of(cls, world: VoxelWorld) -> Grid:
-        """Lay out `world`: empty layers above its highest block are left off, so rays to the sky end early.
-
-        Returns the cells as the kernel takes them.
-        """
+        """Lay out `world` for the kernel, without empty top layers, so that rays to the sky end early."""
         filled = np.flatnonzero(world.states.any(axis=(0, 1)))
         height = int(filled[-1]) + 1 if len(filled) else 1
         cells = (world.shape[0] + 2) * (world.shape[1] + 2) * (height + 2)
@@ -78,13 +75,9 @@ def render(
     position: bool = False,
     threads: int = 1,
 ) -> View:
-    """Render what a camera sees. The bytes are the same for any number of threads.
-
-    The camera may be anywhere. A full block that contains it is not drawn, nor is any liquid while it is under water.
-    From outside the world, rays enter through its sides.
-
-    `pose`: camera-to-world pose, (4, 4), metres. `view_m`: range in metres along the ray. Surfaces beyond it are sky.
-    """
+    """Render what a camera sees, to `view_m` along the ray. The bytes are the same for any number of threads.
+    A full block that contains the camera is not drawn, nor is any liquid while it is under water. From outside the
+    world, rays enter through its sides."""
     pose = camera_pose(pose)
     rays = _rays(pose, camera, view_m)
     shape = camera.height, camera.width
@@ -194,17 +187,14 @@ def _rays(pose: NDArray[np.float64], camera: Camera | Panorama, view_m: float) -
 
 
 class RayParts(NamedTuple):
-    """Rays of a camera in its own frame: (right[u] * scale[v], down[v], ahead[u] * scale[v] + forward), float64.
-
-    `right`, `ahead`: (W,). `down`, `scale`: (H,). `pixel`: size of a pixel at depth 1.
-    """
+    """Rays of a camera in its own frame: (right[u] * scale[v], down[v], ahead[u] * scale[v] + forward), float64."""
 
     right: NDArray[np.floating[Any]]
     ahead: NDArray[np.floating[Any]]
     down: NDArray[np.floating[Any]]
     scale: NDArray[np.floating[Any]]
     forward: float
-    pixel: float
+    pixel: float  # size of a pixel at depth 1
 
 
 def rays_by_axis(camera: Camera | Panorama) -> RayParts:

@@ -49,20 +49,7 @@ class VoxelEnv(WalkerEnv):
     turn to the left and up in radians, at most MAX_TURN each}. The keys move the body along its present heading, then
     the view turns. info: pose (4, 4) camera-to-world, position (3,) of the feet, yaw, pitch, on_ground, in_water; with
     labels=True also depth, category and instance (height, width).
-
     `reset(seed=...)` chooses the place of the walker; options={"position": (x, y, z), "yaw": ...} put it anywhere.
-
-    Args:
-        kind: Kind of the world that is generated.
-        seed: Its seed.
-        world: An existing world, instead of `kind` and `seed`.
-        width: Width of the view in pixels.
-        height: Height of the view in pixels.
-        labels: Whether info holds depth, category and instance.
-        render_mode: "rgb_array" or None.
-
-    Raises:
-        UsageError: For another render mode.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": TICKS_PER_SECOND}  # noqa: RUF012
@@ -121,11 +108,7 @@ class VoxelEnv(WalkerEnv):
 
     @property
     def state(self) -> PlayerState:
-        """The body.
-
-        Raises:
-            UsageError: Before the first reset.
-        """
+        """The body, after the first reset."""
         if self._state is None:
             raise UsageError("call reset() first")
         return self._state
@@ -165,20 +148,7 @@ if ENV_ID not in gymnasium.registry:
 
 
 class VoxelVectorEnv(WalkerVectorEnv):
-    """N walkers with keys and a camera, `worldgauge/Voxel-v0`: each does what a `VoxelEnv` does.
-
-    Args:
-        num_envs: Number of walkers.
-        kind: Kind of the settlements.
-        seed: Seed of the first; the next has one more.
-        worlds: Number of settlements; each holds as many walkers.
-        device: As for `WalkerVectorEnv`.
-        out: As for `WalkerVectorEnv`.
-        **each: Further arguments of `VoxelEnv`.
-
-    Raises:
-        UsageError: As `WalkerVectorEnv`; more worlds than walkers.
-    """
+    """N walkers with keys and a camera, `worldgauge/Voxel-v0`, in `worlds` settlements with seeds from `seed` on."""
 
     def __init__(
         self,

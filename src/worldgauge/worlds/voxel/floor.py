@@ -37,10 +37,8 @@ _NATURAL = {"path", "water", "pond", "frozen_pond"}
 
 
 def find_landmarks(world: VoxelWorld) -> tuple[Landmark, ...]:
-    """Objects with a name in the order of their numbers; none where the world does not say what they are.
-
-    x and y of a box are those of the part that a walker meets (see REACH_CELLS), z that of the whole object.
-    """
+    """Objects with a name in the order of their numbers; none if the world does not say what they are.
+    x and y of a box are those of the part that a walker meets (see REACH_CELLS), z that of the whole object."""
     where = np.argwhere(world.instances)
     owners = world.instances[tuple(where.T)].astype(np.int64)
     kinds = np.array([one.kind in CATEGORIES for one in world.drawn], np.bool_)
@@ -95,11 +93,9 @@ _AVOIDED = {"cobweb", "torch"}
 
 
 def floor_of(world: VoxelWorld) -> FloorPlan:
-    """Where a walker can stand, in quarters of a metre: about 0.3 s for 320 x 320 x 64 cells.
-
-    Free is a cell with dry floor and WALKER_M of air over it. The upper side of an edge higher than STEP_M is not free,
-    nor is what cannot be walked to from natural ground, such as a roof. Plants that are not solid are walked through.
-    """
+    """Find where a walker can stand, in quarters of a metre: about 0.3 s for 320 x 320 x 64 cells.
+    Free is a cell with dry floor and WALKER_M of air over it. Not free are the upper side of an edge higher than
+    STEP_M, and what has no way from natural ground, such as a roof."""
     height, natural = _stand(world.states, world.instances, is_terrain(world), *_TABLES)
     free = np.isfinite(height)
     # Cells with a neighbour, also a diagonal one, that lies more than a step lower.
@@ -122,11 +118,7 @@ def floor_of(world: VoxelWorld) -> FloorPlan:
 
 
 def _tables() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-    """What fills the parts of a cell, by state.
-
-    low, high: (states, PARTS, PARTS) heights in the cell between which a part is filled, equal where it is not.
-    pane: (states,) whose arms come with their neighbours. joins: (states,) that call for such an arm.
-    """
+    """Heights (low, high) that fill each part (states, PARTS, PARTS) of a cell, panes and what panes join, by state."""
     n = len(STATES)
     low, high = np.zeros((2, n, PARTS, PARTS), np.float32)
     joins = np.array([SHAPES[shape] in ("cube", "pane") for shape in SHAPE_OF])

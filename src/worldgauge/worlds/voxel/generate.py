@@ -290,15 +290,12 @@ class Slot:
 
 @dataclass
 class SettlementPlan:
-    """The plan of a settlement of `radius` metres, with masks (X, Y).
-
-    `taken`: streets, plots and their margins. `slots`: places along the streets for plots.
-    """
+    """The plan of a settlement of `radius` metres, with masks (X, Y)."""
 
     radius: int
     street: BoolArray
-    taken: BoolArray
-    slots: list[Slot] = field(default_factory=list)
+    taken: BoolArray  # streets, plots and their margins
+    slots: list[Slot] = field(default_factory=list)  # along the streets, for plots
     plots: list[Plot] = field(default_factory=list)
 
 

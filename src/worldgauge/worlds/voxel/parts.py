@@ -89,10 +89,7 @@ def door(f: PlotFrame, u: int, v: int, p: Palette, *, height: int = 2, width: in
 def windows(
     f: PlotFrame, r: Rect, levels: range, p: Palette, every: int = 3, wide: int = 1, sides: str = "lrbf"
 ) -> None:
-    """Draw windows at regular steps along the walls, where these are plain.
-
-    `sides`: walls that get windows: l(eft), r(ight), b(ack), f(ront).
-    """
+    """Draw windows at regular steps along plain parts of the walls `sides`: l(eft), r(ight), b(ack), f(ront)."""
     along_u, along_v = _spread(r.u0, r.u1, every, wide), _spread(r.v0, r.v1, every, wide)
     spots = {
         "f": [[(u, r.v0) for u in span] for span in along_u],
@@ -242,14 +239,11 @@ class BuildingSite(NamedTuple):
 
 
 class Design(NamedTuple):
-    """A kind of building: how wide and deep its walls can be (least, most), and how it is drawn.
-
-    draw returns the plot cell of the door.
-    """
+    """A kind of building: how wide and deep its walls can be (least, most), and how it is drawn."""
 
     width: tuple[int, int]
     depth: tuple[int, int]
-    draw: Callable[[BuildingSite], Cell]
+    draw: Callable[[BuildingSite], Cell]  # returns the plot cell of the door
 
     def plot(self, rng: np.random.Generator) -> tuple[int, int]:
         """Width and depth in cells of a plot for one building of this kind."""

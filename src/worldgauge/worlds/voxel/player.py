@@ -28,15 +28,11 @@ from worldgauge.worlds.voxel.world import VoxelWorld
 
 
 class BodyTables(NamedTuple):
-    """What a body needs to know of every state.
+    """What a body needs to know of every state."""
 
-    `boxes`: (S, 5, 6) collision boxes, x0 y0 z0 x1 y1 z1 in the cell; of a thin wall its core and the arms towards each
-    of FACINGS. `counts`: (S,) how many of them count. `traits`: (S,) bits of `_body`.
-    """
-
-    boxes: FloatArray
-    counts: NDArray[np.int64]
-    traits: NDArray[np.uint8]
+    boxes: FloatArray  # (S, 5, 6), x0 y0 z0 x1 y1 z1 in the cell; of a thin wall its core and the arms towards FACINGS
+    counts: NDArray[np.int64]  # (S,), boxes that count
+    traits: NDArray[np.uint8]  # (S,), bits of `_body`
 
 
 Tables = BodyTables  # kernels that an earlier version compiled and cached look it up by its old name
@@ -120,34 +116,24 @@ class Action(NamedTuple):
 
 @dataclass(frozen=True)
 class PlayerState:
-    """A body between two ticks, with the middle of its feet in metres.
-
-    `velocity`: metres per tick. `yaw`: radians, not wrapped. `pitch`: radians. `jump_cooldown`: ticks until a held jump
-    key jumps again.
-    """
+    """A body between two ticks, with the middle of its feet in metres."""
 
     position: tuple[float, float, float]
-    velocity: tuple[float, float, float]
-    yaw: float = 0.0
-    pitch: float = 0.0
+    velocity: tuple[float, float, float]  # metres per tick
+    yaw: float = 0.0  # radians, not wrapped
+    pitch: float = 0.0  # radians
     on_ground: bool = True
     in_water: bool = False
-    jump_cooldown: int = 0
+    jump_cooldown: int = 0  # ticks until a held jump key jumps again
 
     @classmethod
     def standing(cls, position: tuple[float, float, float], yaw: float = 0.0, pitch: float = 0.0) -> PlayerState:
-        """Make the state of a body at rest on the ground: one tick of gravity has acted and the ground has held.
-
-        `position`: middle of the feet, metres. `yaw`, `pitch`: radians.
-        """
+        """Make the state of a body at rest on the ground: one tick of gravity has acted and the ground has held."""
         return cls(position, (0.0, 0.0, -GRAVITY * DRAG), yaw, pitch)
 
 
 def step(world: VoxelWorld, state: PlayerState, action: Action) -> PlayerState:
-    """Move a body by one tick along the heading it had, then turn it. Pure and deterministic.
-
-    The edge of the world is a wall.
-    """
+    """Move a body by one tick along the heading it had, then turn it. Deterministic. The world's edge is a wall."""
     body = pack(state)
     if not (np.isfinite(body).all() and math.isfinite(action.yaw) and math.isfinite(action.pitch)):
         raise WorldError(f"a body cannot move from {state.position} at {state.velocity} by {action}: not finite")
@@ -182,11 +168,7 @@ def tick(
 def tick_all(
     world: VoxelWorld, bodies: FloatArray, keys: NDArray[np.bool_], turns: FloatArray, pitches: FloatArray
 ) -> None:
-    """Move many packed bodies by one tick and turn them, in place: `step` of each.
-
-    `bodies`: packed bodies (N, 10), C-contiguous. `keys`: (N, 7) keys held, in the order of `Action`. `turns`: (N, 2)
-    radians to the left and up. `pitches`: (N,) pitch of each view, radians.
-    """
+    """Move packed bodies (N, 10) by one tick and turn them, in place: `step` of each. `keys` (N, 7) as in `Action`."""
     if not (np.isfinite(bodies).all() and np.isfinite(turns).all()):
         raise WorldError("bodies cannot move: a position, velocity or turn is not finite")
     held = keys.astype(np.float64)
@@ -198,21 +180,14 @@ def tick_all(
 
 
 def reached(body: FloatArray, target: FloatArray, within: tuple[float, float]) -> bool:
-    """Tell whether the feet of a packed body are at a target.
-
-    `body`: packed body (10,). `target`: (3,) metres. `within`: tolerance along x and y, and in height, metres.
-    """
+    """Tell whether the feet of a packed body are at a target; `within`: tolerance along x and y, and in height."""
     return bool(_body.reached(body, target, *within))
 
 
 def would_reach(
     world: VoxelWorld, body: FloatArray, target: ArrayLike, *, within: tuple[float, float], jump_after: int, ticks: int
 ) -> bool:
-    """Tell whether a packed body that walks straight at a target reaches it, by the same rules.
-
-    `body`: packed body (10,). `target`: (3,) metres. `within`: tolerance along x and y, and in height, metres.
-    `jump_after`: tick from which jump is held. `ticks`: number of ticks looked ahead.
-    """
+    """Tell whether a packed body that walks straight at a target reaches it, with jump from tick `jump_after` on."""
     return bool(
         _body.would_reach(world.states, TABLES, body, np.asarray(target, np.float64), *within, jump_after, ticks)
     )
@@ -226,9 +201,6 @@ def pack(state: PlayerState) -> FloatArray:
 
 
 def unpack(body: FloatArray, pitch: float = 0.0) -> PlayerState:
-    """Unpack a body into a state.
-
-    `body`: packed body (10,). `pitch`: pitch of the view in radians, which a packed body lacks.
-    """
+    """Unpack a body into a state; a packed body lacks the pitch of the view."""
     x, y, z, vx, vy, vz, yaw, ground, water, cooldown = body.tolist()
     return PlayerState((x, y, z), (vx, vy, vz), yaw, pitch, bool(ground), bool(water), int(cooldown))

@@ -28,22 +28,18 @@ class Palette:
 
 @dataclass(frozen=True)
 class Biome:
-    """Land, plants and houses of one kind of settlement. Densities are shares of free ground cells.
-
-    `patches`: (block, threshold in [0, 1], period in metres) of other ground. `trees`: (species, weight). `forest`:
-    share of the countryside's 7 m squares with a tree.
-    """
+    """Land, plants and houses of one kind of settlement. Densities are shares of free ground cells."""
 
     ground: str
     soil: str
     shore: str
     bed: str
     relief: float
-    patches: tuple[tuple[str, float, int], ...]
+    patches: tuple[tuple[str, float, int], ...]  # (block, threshold in [0, 1], period in metres) of other ground
     stream: bool
     ponds: int
-    trees: tuple[tuple[str, int], ...]
-    forest: float
+    trees: tuple[tuple[str, int], ...]  # (species, weight)
+    forest: float  # share of the countryside's 7 m squares with a tree
     herbs: tuple[tuple[str, float], ...]
     flowers: tuple[str, ...]
     boulders: tuple[str, ...]

@@ -87,20 +87,16 @@ class Stamp:
 
 @dataclass(frozen=True)
 class PlotFrame:
-    """A plot seen from the street: u to the right, v away from the street, w up from the ground cell, which is w = 0.
-
-    `x`, `y`: smallest cell of the plot. `z`: its ground cell. `width`, `depth`: cells along u and v. `turn`: quarter
-    turns counter-clockwise; with 0 the street lies to the south. `instance`: object number of what is drawn.
-    """
+    """A plot seen from the street: u to the right, v away from the street, w up from the ground cell, w = 0."""
 
     canvas: Canvas
-    x: int
+    x: int  # smallest cell
     y: int
-    z: int
-    width: int
-    depth: int
-    turn: int
-    instance: int
+    z: int  # ground cell
+    width: int  # cells along u
+    depth: int  # cells along v
+    turn: int  # quarter turns counter-clockwise; with 0 the street is to the south
+    instance: int  # object number of what is drawn
 
     def cell(self, u: int, v: int) -> tuple[int, int]:
         """Convert a cell of the plot to the world. Returns world (x, y)."""
@@ -148,19 +144,14 @@ _FORD_EVERY, _FORD_LENGTH = 34, 5
 
 @dataclass
 class Terrain:
-    """Columns of the land; arrays (X, Y).
+    """Columns of the land; arrays (X, Y)."""
 
-    `height`: z of the highest ground cell, and `top` its state. `water`: z of the water's surface cell; DRY where there
-    is none. `body`: number of the pond or stream, from 1. `centre`: column (x, y) of the settlement's centre, and
-    `distance` the metres to it.
-    """
-
-    height: IntArray
-    water: IntArray
-    body: IntArray
-    top: NDArray[np.uint8]
-    centre: tuple[int, int]
-    distance: FloatArray
+    height: IntArray  # z of the highest ground cell
+    water: IntArray  # z of the surface cell, or DRY
+    body: IntArray  # number of the pond or stream, from 1
+    top: NDArray[np.uint8]  # state of the highest ground cell
+    centre: tuple[int, int]  # column (x, y) of the settlement's centre
+    distance: FloatArray  # metres to it
 
     @property
     def wet(self) -> BoolArray:
@@ -227,10 +218,7 @@ def make_terrain(rng: np.random.Generator, size: tuple[int, int, int], biome: Bi
 
 
 def value_noise(rng: np.random.Generator, shape: tuple[int, int], period: int) -> FloatArray:
-    """Draw smooth noise that interpolates random values on a lattice.
-
-    `shape`: (X, Y). Returns (X, Y) float64 in [0, 1).
-    """
+    """Draw smooth noise (X, Y) in [0, 1) that interpolates random values on a lattice."""
     lattice = rng.random((shape[0] // period + 2, shape[1] // period + 2))
     (i, s), (j, t) = (_lattice_weights(n, period) for n in shape)
     s, t = s[:, None], t[None, :]
@@ -342,11 +330,7 @@ _CELLS = Iterator[tuple[int, int, int, str]]
 def plant_trees(
     rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray, radius: int
 ) -> BoolArray:
-    """Plant trees on free ground, denser in forests.
-
-    `taken`: columns (X, Y) that are not free. `radius`: radius of the settlement, metres. Returns `taken` with the
-    ground of the trees.
-    """
+    """Plant trees on free ground, denser in forests; returns `taken` with their ground."""
     species = [name for name, weight in biome.trees for _ in range(weight)]
     shapes = {name: [tree(name, rng) for _ in range(VARIANTS)] for name, _ in biome.trees}
     shape = land.height.shape
@@ -395,10 +379,7 @@ def flowerbed(canvas: Canvas, land: Terrain, spots: np.ndarray, sort: str) -> No
 
 
 def sow_herbs(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray) -> None:
-    """Sow grass, ferns and dry bushes, denser in some places; they belong to the terrain.
-
-    `taken`: columns (X, Y) that are not free.
-    """
+    """Sow grass, ferns and dry bushes, denser in some places; they belong to the terrain."""
     shape = land.height.shape
     soil = np.isin(land.top, np.array([block(name) for name in _FERTILE], np.uint8))
     for name, share in biome.herbs:
@@ -412,10 +393,7 @@ def sow_herbs(rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Bi
 def place_boulders(
     rng: np.random.Generator, canvas: Canvas, land: Terrain, biome: Biome, taken: BoolArray
 ) -> BoolArray:
-    """Place rocks in the countryside.
-
-    `taken`: columns (X, Y) that are not free. Returns `taken` with the ground of the rocks.
-    """
+    """Place rocks in the countryside; returns `taken` with their ground."""
     shape = land.height.shape
     blocked = grow(taken, 6) | grow(land.wet, 5)
     taken = taken.copy()

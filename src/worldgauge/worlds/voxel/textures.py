@@ -50,10 +50,7 @@ _BOOK_COLOURS: dict[str, Colour] = {
 
 
 def texture_of(state: int | str, face: str) -> Tile:
-    """Return the texture of a block's face, before light.
-
-    `state`: index or name of a block state. Returns (16, 16, 4) uint8 RGBA; row 0 is the upper edge.
-    """
+    """Return the texture (16, 16, 4) RGBA of a block's face, before light; row 0 is the upper edge."""
     index = block(state) if isinstance(state, str) else state
     tile: Tile = TEXELS[TEXTURE_OF[index, FACE_GROUP[FACES.index(face)]]]
     return tile

@@ -274,9 +274,7 @@ def draw_tile(
     tile: Any, brushes: Mapping[str, Callable[..., Any]], known: Mapping[str, Any] = MappingProxyType({})
 ) -> Any:
     """Draw a tile of a table: [brush, arguments, ..., options], where an argument may be such a list.
-
-    A text that begins with "@" is the tile of that name in `known`.
-    """
+    A text that begins with "@" is the tile of that name in `known`."""
     if isinstance(tile, str):
         return known[tile.removeprefix("@")]
     name, *arguments = tile

@@ -21,19 +21,12 @@ FAMILIES = ("landscape", "scifi", "stylized", "ancient", "urban", "industrial", 
 
 
 class PlaceWords(NamedTuple):
-    """What a kind of world looks like: its buildings, the country around them, and what shows this country.
+    """What a kind of world looks like: its buildings, the country around them, and what shows this country."""
 
-    Attributes:
-        built: The place where buildings are in view; empty for worlds whose buildings are no settlement.
-        country: The ground, with its preposition; empty where `built` says all.
-        sign: Category that shows the ground.
-        open: The place without buildings in view.
-    """
-
-    built: str
-    country: str = ""
-    sign: str = ""
-    open: str = ""
+    built: str  # the place if buildings are in view; empty if buildings are no settlement
+    country: str = ""  # the ground, with its preposition; empty if `built` says all
+    sign: str = ""  # category that shows the ground
+    open: str = ""  # the place without buildings in view
 
     def where(self, *, built: bool, sign: bool) -> str:
         """The place, by whether buildings and the sign of the country are in view."""
@@ -73,22 +66,13 @@ class Drawn(NamedTuple):
 @dataclass(frozen=True)
 class VoxelWorld:
     """Cells of one metre; cell (i, j, k) fills [i, i+1) x [j, j+1) x [k, k+1) of the world frame.
-
-    Attributes:
-        kind: Kind of the world.
-        seed: Its seed.
-        states: (X, Y, Z) uint8, indices into blocks.STATES.
-        instances: (X, Y, Z) uint16, the object of a cell (a house, a tree, a pond: 1, 2, ...), 0 for terrain.
-        centre: (x, y) cell of the settlement.
-        drawn: What object 1, 2, ... is. It follows from the other facts of a generated world, so it is not in the
-            digest. Empty where nothing is known.
-    """
+    `drawn` says what objects 1, 2, ... are, if known. It follows from the other fields, so the digest leaves it out."""
 
     kind: str
     seed: int
-    states: NDArray[np.uint8]
-    instances: NDArray[np.uint16]
-    centre: tuple[int, int]
+    states: NDArray[np.uint8]  # (X, Y, Z), indices into blocks.STATES
+    instances: NDArray[np.uint16]  # (X, Y, Z), the object of a cell (a house, a tree, a pond), 0 for terrain
+    centre: tuple[int, int]  # (x, y) cell of the settlement
     drawn: tuple[Drawn, ...] = ()
 
     def __post_init__(self) -> None:

@@ -48,11 +48,7 @@ _DY = (0, 0, 1, -1, 1, -1, 1, -1)
 
 @njit(cache=True, nogil=True)
 def sees(free, ax, ay, bx, by):  # type: ignore[no-untyped-def]
-    """Whether all cells that a line touches are free.
-
-    `free`: (X, Y) bool. `ax`: x of the first point, in cells, fractional. `bx`: x of the second point. `by`: y of the
-    second point.
-    """
+    """Whether all cells that a line touches are free; points are in cells, fractional."""
     nx, ny = free.shape
     x, y = int(np.floor(ax)), int(np.floor(ay))
     last_x, last_y = int(np.floor(bx)), int(np.floor(by))
@@ -87,14 +83,10 @@ def sees(free, ax, ay, bx, by):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def spread(free, first_x, first_y, bent):  # type: ignore[no-untyped-def]
-    """Shortest paths from every free cell to one cell.
-
-    `free`: (X, Y) bool. `first_x`: x of the goal cell. `first_y`: y of the goal cell. `bent`: false for paths of steps
-    to the 8 neighbours, where a diagonal step needs both adjacent cells. True for paths of lines between cell centres
-    that see each other (Theta*; Nash et al., 2007). Returns lengths (X, Y) float64 in cells, infinite where there is no
-    path; and (X, Y) int32, with `bent` the number x * Y + y of the cell in which the first line ends, -1 where there is
-    none.
-    """
+    """Shortest paths from every free cell to one cell: lengths (X, Y) in cells, infinite for no path, and next cells
+    (X, Y). Without `bent`, paths are steps to 8 neighbours; a diagonal step needs both adjacent cells. With it, they
+    are lines between centres (Theta*; Nash et al., 2007), and next is x * Y + y of the first line's end, -1 for
+    none."""
     nx, ny = free.shape
     towards = np.full((nx, ny), -1, np.int32)
     towards[first_x, first_y] = first_x * ny + first_y
@@ -136,12 +128,8 @@ def spread(free, first_x, first_y, bent):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def shortest(free, points):  # type: ignore[no-untyped-def]
-    """The shortest polyline from the first to the last of some points.
-
-    Each of its lines joins points that see each other, and its row numbers increase. Such lines must exist.
-
-    `free`: (X, Y) bool. `points`: (n, 2), in cells.
-    """
+    """The shortest polyline from the first to the last of `points` (n, 2), in cells, of lines that are free.
+    Row numbers increase along it. Such lines must exist."""
     n = len(points)
     price = np.full(n, np.inf)
     before = np.full(n, -1, np.int64)

@@ -33,27 +33,17 @@ _WHOLE = 1e9
 
 class Reach(NamedTuple):
     """Paths from everywhere to one goal.
+    `metres` sums steps between cells, and is therefore up to 8 % longer than a smoothed path."""
 
-    `metres`: (X, Y) length of the path from each cell, infinite where there is none. It sums steps between cells, and
-    is therefore up to 8 % longer than a smoothed path. `heading`: (X, Y) radians, direction in which the path arrives,
-    over its last LAST_M. NaN for cells nearer than that.
-    """
-
-    metres: FloatArray
-    heading: FloatArray
+    metres: FloatArray  # (X, Y), infinite for no path
+    heading: FloatArray  # (X, Y) radians of arrival, over the last LAST_M; NaN for nearer cells
 
 
 def find_way(
     floor: FloorPlan, start: ArrayLike, goal: ArrayLike, *, radius_m: float = RADIUS_M, comfort_m: float = COMFORT_M
 ) -> FloatArray | None:
-    """The cheapest path between two places.
-
-    Neighbouring points are in cells that share a side or a corner. At a corner both adjacent cells have the radius too,
-    so every point of the path has a clearance of at least `radius_m`.
-
-    `start`, `goal`: (2,) metres. Returns (N, 2) metres: the start, centres of cells, and the goal. None where there is
-    no such path.
-    """
+    """The cheapest path (N, 2), in metres, between two places: the start, centres of cells, and the goal; None for no
+    path. At a corner both adjacent cells have the radius too, so each point has a clearance of at least `radius_m`."""
     ends = np.array([place_of(start), place_of(goal)])
     for name, point, room in zip(("start", "goal"), ends, floor.clearance_at(ends), strict=True):
         if room < radius_m:
@@ -88,10 +78,7 @@ def ways_to(
 
 
 def straightened(floor: FloorPlan, way: ArrayLike, *, comfort_m: float = COMFORT_M) -> FloatArray:
-    """Remove points from a path where the straight line past them has as much clearance.
-
-    `way`: (N, 2) metres. Returns corners (M, 2) of the path, with both ends.
-    """
+    """Corners (M, 2) of a path (N, 2), without points past which the straight line has as much clearance."""
     points = np.asarray(way, np.float64)
     keep = _shortcuts(
         floor.clearance_m, floor.cells_of(points), points, np.array(floor.origin), floor.cell_m, comfort_m

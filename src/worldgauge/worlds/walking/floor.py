@@ -142,10 +142,7 @@ class Walkable(World, Protocol):
 
 
 def walkable_worlds() -> tuple[str, ...]:
-    """Names of the registered worlds that declare a floor (`walkable=True`), sorted.
-
-    Worlds of other packages are imported for that; one that cannot be imported is left out.
-    """
+    """Names of the registered worlds that declare a floor, sorted. Worlds that cannot be imported are left out."""
     return tuple(name for name in worlds.names() if _declares_floor(name))
 
 

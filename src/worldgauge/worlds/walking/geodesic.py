@@ -37,13 +37,9 @@ def approach(
     moved: Callable[[Stance, Primitive], Stance],
     place: Callable[[Stance], _Place],
 ) -> Steps | None:
-    """Primitives that bring a walker to a goal, tried out one by one.
-
-    A*, with estimates a little too high: it follows the way and looks aside only where it gets stuck.
-
-    `left`: about how many primitives are left from a stance; infinite where no way leads on. Returns the primitives,
-    empty when already there. None when steps do not come that near.
-    """
+    """Primitives that bring a walker to a goal, empty when already there; None when steps do not come that near.
+    A*, with estimates (`left`, in primitives) a little too high: it follows the way and searches aside only when
+    stuck."""
     if not np.isfinite(left(start)):
         return None
     came: dict[tuple[_Place, int], tuple[tuple[_Place, int], Primitive] | None] = {(place(start), 0): None}
@@ -77,12 +73,9 @@ _IN_CELL = np.array([(0.5, 0.5), (1e-4, 1e-4), (1e-4, 1 - 1e-4), (1 - 1e-4, 1e-4
 
 
 class Geodesic:
-    """Shortest paths of a walker over one floor, without changes of storey.
-
-    A path uses only cells in which `walked` allows the walker to stand, those with a clearance of the radius or more.
-    It cuts no corner: between two diagonal neighbours both adjacent cells are such cells too. Distances are cached by
-    the goal's cell. Do not share an instance between threads.
-    """
+    """Shortest paths of a walker over one floor, without changes of storey. Do not share an instance between threads.
+    A path uses only cells with a clearance of the radius or more, and cuts no corner. Distances are cached per goal
+    cell."""
 
     def __init__(self, floor: FloorPlan, radius_m: float = RADIUS_M) -> None:
         self.floor = floor
@@ -113,11 +106,8 @@ class Geodesic:
         return self._cell(place_of(xy)) is not None
 
     def field(self, goal_xy: ArrayLike) -> FloatArray:
-        """Distances from all cells to one goal, by steps to the 8 neighbours.
-
-        `goal_xy`: (2,) metres. Returns (X, Y) float64 metres between cell centres, read-only. Infinite where there is
-        no path, and everywhere when a walker cannot stand at the goal. Up to 8 % more than `distance`.
-        """
+        """Distances (X, Y) in metres from all cells to one goal, by steps to the 8 neighbours; read-only, infinite for
+        no path. Up to 8 % more than `distance`."""
         cell = self._cell(place_of(goal_xy))
         if cell is None:
             return np.full(self.navigable.shape, np.inf)
@@ -131,21 +121,12 @@ class Geodesic:
         return self._fields[cell]
 
     def distance(self, a_xy: ArrayLike, b_xy: ArrayLike) -> float:
-        """Length of `path`. It is Euclidean where nothing is in between.
-
-        Takes 0.05 ms for a recent goal, and about 7 ms for a new one.
-
-        `a_xy`: start, (2,) metres. `b_xy`: goal, (2,) metres. Returns metres, infinite where there is no path.
-        """
+        """Length of `path`, infinite for none; 0.05 ms for a recent goal, about 7 ms for a new one."""
         path = self.path(a_xy, b_xy)
         return math.inf if path is None else float(np.hypot(*np.diff(path, axis=0).T).sum())
 
     def path(self, a_xy: ArrayLike, b_xy: ArrayLike) -> FloatArray | None:
-        """Find the shortest path between two places, with straight lines around corners.
-
-        `a_xy`: start (2,), metres. `b_xy`: end (2,), metres. Returns (n, 2) metres, both places included; None if there
-        is no path.
-        """
+        """Find the shortest path (n, 2) between two places, metres, both included; None if there is none."""
         from worldgauge.worlds.walking import _geodesic as kernel
 
         a, b = place_of(a_xy), place_of(b_xy)
@@ -179,10 +160,7 @@ class Geodesic:
         return point
 
     def nearest(self, xy: ArrayLike) -> FloatArray:
-        """The place of `main` nearest to a point.
-
-        `xy`: (2,) metres. Returns (2,) metres: the point itself, or the centre of a cell.
-        """
+        """The place of `main` nearest to a point (2,), metres: the point itself, or the centre of a cell."""
         point = place_of(xy)
         cell = self._cell(point)
         if cell is not None and self.main[cell]:
@@ -192,13 +170,8 @@ class Geodesic:
         return nearest
 
     def steps_to(self, stance: Stance, goal_xy: ArrayLike, radius_m: float) -> Steps | None:
-        """Primitives that bring a walker close to a goal along the shortest path.
-
-        They are tried out with `walked` and do arrive, with a few per cent more steps than the minimum.
-
-        `goal_xy`: (2,) metres. `radius_m`: required `distance` from the goal. Returns the primitives, empty when
-        already there. None when there is no path, or steps do not come that close.
-        """
+        """Primitives to within `radius_m` of a goal (2,), metres; empty when already there, None when steps do not come
+        that close. They are tried out with `walked` and do arrive, with a few per cent more steps than the minimum."""
         goal = place_of(goal_xy)
         return approach(
             stance,
@@ -211,10 +184,7 @@ class Geodesic:
         )
 
     def steps_left(self, stance: Stance, goal_xy: ArrayLike, radius_m: float) -> float:
-        """Approximate number of primitives to come close to a goal: the length of the path, and the turns along it.
-
-        `goal_xy`: (2,) metres. Returns the number, 0 when already there, infinite when there is no path.
-        """
+        """Approximate number of primitives to a goal, from the path's length and turns; infinite for no path."""
         goal = place_of(goal_xy)
         return 0.0 if self.distance(stance[:2], goal) <= radius_m else self._left(goal, stance, radius_m)
 

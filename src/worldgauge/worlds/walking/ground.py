@@ -56,11 +56,7 @@ class Ground(Protocol):
         ...
 
     def steps_to(self, stance: Stance, goal: ArrayLike, radius_m: float) -> Steps | None:
-        """Primitives that bring a walker near a goal.
-
-        `goal`: (3,) metres. `radius_m`: required `distance` from the goal. Returns the primitives, empty when already
-        there; None when no steps come that near.
-        """
+        """Primitives to within `radius_m` of a goal (3,), metres; empty if already there, None if not reached."""
         ...
 
     def steps_left(self, stance: Stance, goal: ArrayLike, radius_m: float) -> float:
@@ -140,10 +136,8 @@ class Level:
 
 
 def ground_of(world: Walkable, sliding: bool | None = None) -> Ground:
-    """The ground of a world. The last one is kept, as episodes of one scene follow each other.
-
-    `sliding`: whether walkers slide along walls, where the ground knows that; None for the world's own rule.
-    """
+    """The ground of a world. The last one is cached, as episodes of one scene follow each other.
+    `sliding`: whether walkers slide along walls, if the ground supports that; None for the world's own rule."""
     return _ground_of(_Same(world), sliding)
 
 

@@ -72,10 +72,7 @@ class Planner:
         return self.world.inside(x, y, z) and bool(self._index[x, y, z] >= 0)
 
     def feet(self, x: int, y: int, z: int) -> tuple[float, float, float]:
-        """Position of the feet of a body in the middle of a standable cell.
-
-        `x`: cell along x. `y`: cell along y. `z`: cell along z. Returns (x, y, z) metres.
-        """
+        """Position of the feet, in metres, of a body in the middle of a standable cell."""
         if not self.standable(x, y, z):
             raise WorldError(f"nobody can stand in cell ({x}, {y}, {z}) of world '{self.world.kind}'")
         return x + 0.5, y + 0.5, float(self._feet[self._index[x, y, z]])
@@ -95,14 +92,9 @@ class Planner:
         return None if best is None else best[1]
 
     def plan(self, start: tuple[int, int, int], goal: WalkGoal) -> FloatArray | None:
-        """A path from a cell to a goal.
-
-        It is the cheapest one on level ground to an exact goal, and nearly so elsewhere; see the module on the
-        estimate.
-
-        `start`: cell (x, y, z). Returns positions of the feet, (N, 3) metres, without the start. N is 0 when the start
-        satisfies the goal. None when there is no path.
-        """
+        """A path from a cell to a goal: feet (N, 3) in metres without the start; empty if already there, None for no
+        path. It is the cheapest one on level ground to an exact goal, and nearly so elsewhere (see the module on the
+        estimate)."""
         self.feet(*start)
         if goal.exact and not self.standable(goal.x, goal.y, goal.z or 0):
             return None
@@ -126,10 +118,7 @@ class Planner:
 
 
 def footing(world: VoxelWorld, x: int, y: int) -> int | None:
-    """Find the surface cell of a column in which a body can stand.
-
-    Returns its z; None on water, fences and the like.
-    """
+    """Find z of the surface cell of a column in which a body can stand; None on water, fences and the like."""
     states = world.states[x : x + 1, y : y + 1]
     blocked, liquid = (SOLID | _AVOIDED)[states], LIQUID[states]
     standable, _ = _standable(states, blocked, liquid)
@@ -302,18 +291,13 @@ _AIRS = ("air", "cave_air", "void_air")
 @dataclass(frozen=True)
 class GroundColumns:
     """The columns of a place, in the axes of a voxel world.
+    The search for the ground starts at z `level`: up to the first open cell, or down to the first that is not open."""
 
-    `values`: (X, Y, Z) whole numbers, the content of each cell. `open`, `natural`, `flat`: bool for every value,
-    whether it is above ground, is natural ground, and whether a body stands in the cell itself. `level`: z at which the
-    search for the ground starts: up to the first open cell, or down to the first that is not open. None to search from
-    above.
-    """
-
-    values: NDArray[Any]
-    open: NDArray[np.bool_]
-    natural: NDArray[np.bool_]
-    flat: NDArray[np.bool_]
-    level: int | None = None
+    values: NDArray[Any]  # (X, Y, Z), content of each cell; an index into the three below
+    open: NDArray[np.bool_]  # above ground
+    natural: NDArray[np.bool_]  # natural ground
+    flat: NDArray[np.bool_]  # a body stands in the cell itself
+    level: int | None = None  # None to search from above
 
     def inside(self, x: int, y: int) -> bool:
         """Tell whether column (x, y) exists and has a ground."""
@@ -377,15 +361,9 @@ def sample_place(
     max_height_difference: float = MAX_HEIGHT_DIFFERENCE,
     max_rejections: int = MAX_REJECTIONS,
 ) -> Cell:
-    """A random cell to stand in, about `radius` cells from another one.
-
+    """A random cell to stand in, about `radius` cells from another one; all limits are in cells.
     The released rule rejects places outside the world, too far from the centre, too different in height, or not on
-    natural ground. The continuous rule rejects places outside the world and those where no body can stand.
-
-    `around`: the cell (x, y, z) to start from. `radius`: distance in cells. `max_from_centre`: largest distance from
-    the centre of the settlement, in cells. `max_height_difference`: largest difference in height from `around`, in
-    cells.
-    """
+    natural ground. The continuous rule rejects places outside the world and those where no body can stand."""
     ground = ground or embedded_ground(world)
     rejected: dict[str, int] = {}
     for _ in range(max_rejections):
@@ -410,13 +388,9 @@ def sample_place(
 
 
 def sample_offset(radius: float, rng: np.random.Generator, rule: Rule = "released") -> tuple[int, int]:
-    """A random offset of at least NEAREST x radius in the plane, drawn in the game's axes.
-
-    About half of the draws count.
-
-    `radius`: distance r in cells. `rule`: "released" draws whole numbers floor(2 u r) - r for the game's x and z (ours:
-    y = -z). "continuous" draws uniformly in (-r, r), then rounds to the cell. Returns cells along x and y.
-    """
+    """A random offset of at least NEAREST x radius cells along x and y. About half of the draws count.
+    "released" draws whole numbers floor(2 u r) - r for the game's x and z (ours: y = -z). "continuous" draws uniformly
+    in (-r, r), then rounds."""
     nearest = (NEAREST * radius) ** 2
     while True:
         if rule == "released":

@@ -64,20 +64,14 @@ _TURNS = {Primitive.TURN_LEFT: 1, Primitive.TURN_RIGHT: -1}
 
 @dataclass(frozen=True)
 class NavControl:
-    """What a navigation model is sent for a plan, as a clip.
+    """What a navigation model receives for a plan, as a clip."""
 
-    `turn_left_rad`: radians turned exactly before the clip, for `leading` steps of the plan. `steps`: steps of the
-    clip, padded. `wire_ids`: (frames,), with a null in front. `valid_len`: number of frames that belong to the plan,
-    with the first one. `frame_to_action`: (frames,), the step of the plan that a frame follows, counted from 1 with the
-    leading ones. Frame 0 follows the last leading step, or none (0). -1 for padding.
-    """
-
-    turn_left_rad: float
+    turn_left_rad: float  # turned exactly before the clip, for `leading` steps of the plan
     leading: int
-    steps: Steps
-    wire_ids: NDArray[np.int64]
-    valid_len: int
-    frame_to_action: NDArray[np.int64]
+    steps: Steps  # of the clip, padded
+    wire_ids: NDArray[np.int64]  # (frames,), with a null in front
+    valid_len: int  # frames that belong to the plan, with the first one
+    frame_to_action: NDArray[np.int64]  # (frames,), step that a frame follows, from 1 with leading ones; -1 is padding
 
     @property
     def display_len(self) -> int:
@@ -120,10 +114,7 @@ def nav_control(
 
 
 def leading_turns(steps: Sequence[Primitive]) -> tuple[float, Steps]:
-    """Split the turns in one direction at the start of a plan from the rest.
-
-    Returns radians to the left, and the remaining steps.
-    """
+    """Split the turns in one direction at the start of a plan, as radians to the left, from the remaining steps."""
     count = 0
     while count < len(steps) and steps[count] in _TURNS and steps[count] is steps[0]:
         count += 1
@@ -152,11 +143,7 @@ def trajectory(steps: Sequence[Primitive], *, step_m: float = STEP_M, turn_deg: 
 def world_trajectory(
     steps: Sequence[Primitive], start: ArrayLike, *, step_m: float = STEP_M, turn_deg: float = TURN_DEG
 ) -> FloatArray:
-    """`trajectory` from a start in another frame.
-
-    `start`: x and y in metres, phi in degrees. `step_m`: length of a step in metres. `turn_deg`: size of a turn in
-    degrees.
-    """
+    """`trajectory` from a start in another frame: x and y in metres, phi in degrees."""
     start = np.asarray(start, np.float64)
     turns = np.cumsum([0, *(_TURNS.get(step, 0) for step in steps)])
     phi = start[2] + turn_deg * turns
@@ -170,10 +157,7 @@ def world_trajectory(
 
 
 def poses_of(steps: Sequence[Primitive], start: ArrayLike) -> FloatArray:
-    """Camera poses after each step, without walls and roll.
-
-    `start`: camera-to-world pose, (4, 4). Returns camera-to-world poses, (n, 4, 4).
-    """
+    """Camera-to-world poses (n, 4, 4) after each step, without walls and roll."""
     return camera_path(as_actions(steps), start)
 
 
@@ -202,10 +186,7 @@ def from_wire_ids(ids: Iterable[int]) -> Steps:
 
 
 def micro_cond(ids: ArrayLike) -> NDArray[np.int64]:
-    """Conditioning matrix of the post-trained SVD, as released.
-
-    `ids`: (T,). Slot 0 becomes null in any case. Returns (T, T). Row i holds the ids of slots 0 to i, then zeros.
-    """
+    """Conditioning matrix (T, T) of the post-trained SVD, released: row i holds ids 0 to i, then 0; slot 0 is null."""
     sent = np.array(ids, np.int64)
     if sent.ndim != 1 or not len(sent):
         raise UsageError(f"micro_cond takes a list of ids, got shape {sent.shape}")
@@ -311,15 +292,12 @@ _ROUNDING_M = 1e-6
 
 
 class Stance(NamedTuple):
-    """Position in metres and heading in radians of a walker.
-
-    `z`: height of the floor under the walker. On level floors 0, from where the height of the eye counts.
-    """
+    """Position in metres and heading in radians of a walker."""
 
     x: float
     y: float
     yaw: float
-    z: float = 0.0
+    z: float = 0.0  # of the floor under the walker; 0 on level floors
 
     @property
     def at(self) -> tuple[float, float, float]:
@@ -341,21 +319,14 @@ class Stance(NamedTuple):
 
 
 def stands(clearance_m: ArrayLike, radius_m: ArrayLike = RADIUS_M) -> NDArray[np.bool_]:
-    """Tell where a walker has room to stand.
-
-    `clearance_m`: clearance of the floor in metres, any shape. `radius_m`: radius of the walker in metres, a shape that
-    broadcasts. Returns booleans of that shape.
-    """
+    """Tell where a walker has room to stand; the arguments broadcast."""
     return np.asarray(np.asarray(clearance_m) >= np.asarray(radius_m) - _ROUNDING_M)
 
 
 def walked(floor: FloorPlan, stance: Stance, step: Primitive, *, radius_m: float = RADIUS_M) -> tuple[Stance, bool]:
-    """Move a walker by one primitive.
-
-    A forward step ends, in whole centimetres, before less than `radius_m` around the walker would be free. It does not
-    slide along walls. A walker that has less room at the start may go where it has no less, but never to a cell that is
-    not free.
-    """
+    """Move a walker by one primitive. A forward step ends, in whole centimetres, before the clearance is below
+    `radius_m`. It does not slide along walls. A walker with less room at the start may go where it has no less, but
+    only to free cells."""
     if step is Primitive.TURN_LEFT:
         return stance.turned(math.radians(TURN_DEG)), False
     if step is Primitive.TURN_RIGHT:

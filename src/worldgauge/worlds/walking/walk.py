@@ -22,16 +22,12 @@ _EYE_ABOVE_FEET = np.array([0.0, 0.0, EYE_HEIGHT_M])
 
 @dataclass(frozen=True)
 class WalkGoal:
-    """Goal of a walk: a cell to stand in (exact), or any cell near column (x, y).
-
-    `z`: None for a near goal. `range_sq`: squared distance in the plane, in cells, within which a near goal is reached;
-    None for an exact goal.
-    """
+    """Goal of a walk: a cell to stand in (exact), or any cell near column (x, y)."""
 
     x: int
     y: int
-    z: int | None = None
-    range_sq: int | None = None
+    z: int | None = None  # None for a near goal
+    range_sq: int | None = None  # squared distance in the plane, cells, that reaches a near goal; None if exact
 
     @property
     def exact(self) -> bool:
@@ -41,33 +37,19 @@ class WalkGoal:
 
 @dataclass(frozen=True)
 class Walk:
-    """One loop of T frames at 20 frames per second.
+    """One loop of T frames at 20 frames per second."""
 
-    Attributes:
-        positions: (T, 3) float64 metres, feet, rounded to 3 decimals.
-        yaw: (T,) float64 radians, not wrapped. yaw - pi/2 (the game's yaw) has 3 decimals.
-        pitch: (T,) float64 radians, 3 decimals.
-        camera: (T, 2) float64 radians, change of yaw and pitch that led to frame t, full precision. Row 0 is 0.
-        forward: (T,) bool, key held from frame t to frame t + 1.
-        jump: (T,) bool, key held from frame t to frame t + 1.
-        goals: T goals, None while idle.
-        kind: Kind of the loop.
-        radius: Radius of the loop, in cells.
-        seed: Seed of the world, None when unknown.
-        discards: Why earlier tries were thrown away.
-    """
-
-    positions: FloatArray
-    yaw: FloatArray
-    pitch: FloatArray
-    camera: FloatArray
-    forward: NDArray[np.bool_]
-    jump: NDArray[np.bool_]
-    goals: tuple[WalkGoal | None, ...]
+    positions: FloatArray  # (T, 3) metres, feet, rounded to 3 decimals
+    yaw: FloatArray  # (T,) radians, not wrapped; yaw - pi/2 (the game's yaw) has 3 decimals
+    pitch: FloatArray  # (T,) radians, 3 decimals
+    camera: FloatArray  # (T, 2) radians, change of yaw and pitch that led to frame t, full precision; row 0 is 0
+    forward: NDArray[np.bool_]  # (T,), held from frame t to frame t + 1
+    jump: NDArray[np.bool_]  # (T,), held from frame t to frame t + 1
+    goals: tuple[WalkGoal | None, ...]  # T goals, None while idle
     kind: LoopKind
-    radius: int
-    seed: int | None
-    discards: tuple[str, ...] = ()
+    radius: int  # of the loop, in cells
+    seed: int | None  # of the world, None when unknown
+    discards: tuple[str, ...] = ()  # why earlier tries were thrown away
 
     def __post_init__(self) -> None:
         n = len(self.positions)

@@ -57,22 +57,14 @@ IDLE = Control()
 
 
 def turn_towards(yaw: float, heading: float) -> float:
-    """The turn of one tick towards a heading.
-
-    `yaw`: present heading, radians. `heading`: wanted heading, radians. Returns radians by the shorter direction,
-    quantised and limited. 0 when the heading is reached.
-    """
+    """The turn of one tick towards a heading: radians by the shorter direction, quantised and limited."""
     error = math.remainder(heading - yaw, math.tau)
     quantised = round(error / TURN_QUANTUM) * TURN_QUANTUM
     return math.copysign(min(abs(quantised), TURN_LIMIT), quantised)
 
 
 class Follower:
-    """Steers a body along a path.
-
-    Args:
-        path: (N, 3) metres, positions of the feet.
-    """
+    """Steers a body along a path (N, 3), metres, of positions of the feet."""
 
     def __init__(self, world: VoxelWorld, path: FloatArray) -> None:
         self._world = world
@@ -87,10 +79,7 @@ class Follower:
         return self._ticks_on_node > STUCK_TICKS
 
     def control(self, body: FloatArray) -> Control | None:
-        """The next action.
-
-        `body`: (10,), as from `player.pack`. Returns the action, or None when the last node is reached.
-        """
+        """The next action for a packed body (10,), or None when the last node is reached."""
         self._ticks_on_node += 1
         while self._next < len(self._path) and reached(body, self._path[self._next], NODE_REACH_M):
             self._next += 1
@@ -116,10 +105,7 @@ class Follower:
         return Control((rest, 0.0), forward, jump)
 
     def _gait(self, body: FloatArray, target: FloatArray) -> tuple[bool, bool]:
-        """Whether to walk and to jump now.
-
-        A simulation of the body's own rules decides which of them reaches the target.
-        """
+        """Whether to walk and to jump now, by a simulation of the body's own rules."""
         if self._gets_there(body, target, jump_after=_STRAIGHT_TICKS, ticks=_STRAIGHT_TICKS):
             return True, False
         if self._gets_there(body, target, jump_after=0, ticks=_JUMP_TICKS):
@@ -136,14 +122,11 @@ MAX_TICKS = 2500
 
 
 class Stride(NamedTuple):
-    """State of a body after one tick.
+    """State of a body after one tick."""
 
-    `position`: feet, (x, y, z) metres. `yaw`: heading in radians, not wrapped. `control`: the decision of this tick.
-    """
-
-    position: tuple[float, float, float]
-    yaw: float
-    control: Control
+    position: tuple[float, float, float]  # feet, metres
+    yaw: float  # radians, not wrapped
+    control: Control  # decision of this tick
 
 
 class WalkFailedError(WorldError):
@@ -162,10 +145,7 @@ class Walker(Protocol):
         ...
 
     def turn(self, angle: float) -> Stride:
-        """One tick without keys, at the end of which the view turns.
-
-        `angle`: radians to the left. Returns the body after the tick.
-        """
+        """One tick without keys, after which the view turns by `angle` radians to the left."""
         ...
 
 
@@ -229,10 +209,7 @@ class GameWalker:
         self._game = game
 
     def stand(self, cell: Cell, yaw: float) -> None:
-        """Put the body half a block above the floor of a cell, since the ground may reach into it; the body then falls.
-
-        `yaw`: heading, radians.
-        """
+        """Put the body half a block above the floor of a cell, since the ground may reach into it; it then falls."""
         x, y, z = cell
         self._game.teleport((x + 0.5, y + 0.5, z + 0.5), yaw)
 

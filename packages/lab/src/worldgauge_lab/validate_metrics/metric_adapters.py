@@ -56,11 +56,10 @@ class MetricAdapter:
     """Metrics that are computed together.
 
     Attributes:
-        metrics: Name in `metrics.metrics` by name in the study. Its facts give the better direction.
-        open: Prepares the metrics for the samples. It raises NotApplicableError where they cannot judge them, and
-            AbsentWeightsError or MissingExtraError where something is not installed.
-        blind: Metrics that read exact labels, not pictures.
-        alone: Whether a frame is judged without the truth.
+        metrics: Name in `metrics.metrics` by name in the study.
+        open: Prepares them; raises NotApplicableError, AbsentWeightsError or MissingExtraError.
+        blind: Metrics that read exact labels, not images.
+        alone: Whether a frame is judged without the ground truth.
     """
 
     metrics: Mapping[str, str]

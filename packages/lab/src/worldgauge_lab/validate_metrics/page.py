@@ -200,9 +200,9 @@ class ResponseCell(NamedTuple):
     """One response of the table.
 
     Attributes:
-        fewer: Note on the number of units, where it is lower.
+        fewer: Note on the number of units, if it is lower.
         shade: Strength of the colour in [0, 1].
-        seen: Whether the response differs from that of the truth.
+        seen: Whether the response differs from that of the ground truth.
         blind: Whether the metric reads nothing that changes.
     """
 

@@ -30,13 +30,7 @@ COLUMNS = ("question", "video", "axis", "annotator", "score")
 
 @dataclass(frozen=True)
 class RatedVideo:
-    """A video with what people said of it.
-
-    Attributes:
-        question: What it answers.
-        source: Picture that it began with. None where it is not told.
-        said: Score by annotator, by axis.
-    """
+    """A video with scores (`said`) by axis and annotator; `source` is the image that it began with, if known."""
 
     question: str
     path: Path
@@ -112,13 +106,7 @@ _VERDICTS: tuple[Side, ...] = ("a", "b", "tie")
 
 @dataclass(frozen=True)
 class JudgedPair:
-    """Two videos, and which of them people preferred.
-
-    Attributes:
-        source: Picture that both began with. None where it is not there.
-        question: What both answer.
-        said: Verdict by annotator, by axis.
-    """
+    """Two videos that answer one question, and people's verdicts (`said`); `source` is their start image."""
 
     pair: str
     a: Path
@@ -218,14 +206,9 @@ class PeopleRow:
 
     Attributes:
         data: Where the verdicts are from.
-        axis: What people judged.
-        metric: The metric; "people" for the agreement of two people with each other; "ceiling" for that of the
-            majority of a pair with each of its verdicts, which no metric can pass.
-        better: Direction in which the metric was taken to prefer; empty for people.
-        share: Share of comparisons that agree. None without one.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        n: Number of comparisons.
+        metric: "people" for agreement between two people; "ceiling" for that of majorities with verdicts.
+        better: Preferred direction of the metric; empty for people.
+        share: Share of comparisons that agree. None without any.
         left_out: Comparisons that one side does not decide.
     """
 
@@ -284,11 +267,7 @@ def people_study(
     *,
     networks: Mapping[str, str] | None = None,
 ) -> PeopleStudy:
-    """Compare metrics with people.
-
-    Returns:
-        Agreement of each metric on each axis, with intervals.
-    """
+    """Agreement of each metric with people on each axis, with intervals; the files of `data` select its format."""
     if (data / BENCH).is_file():
         return _of_bench(read_worldreward(data), progress, networks)
     if (data / PAIRS).is_file():
@@ -381,13 +360,7 @@ def _of_ratings(
 
 @dataclass(frozen=True)
 class _Found:
-    """What was measured.
-
-    Attributes:
-        values: By video and source.
-        better: Preferred direction by measure.
-        notes: What could not be read, and which metrics stood aside.
-    """
+    """Measured values by video and source, with the preferred direction by measure; `notes` states failures."""
 
     values: _Measured
     better: Mapping[str, str]

@@ -55,11 +55,11 @@ LEARNED: Mapping[str, tuple[What, str]] = {
 
 @dataclass
 class Measures:
-    """The measures that can be taken here. Use it as a context: it may hold processes of networks.
+    """The measures that are available here, as a context manager: it may hold processes of networks.
 
     Attributes:
         better: "higher" or "lower" by measure: the direction that is taken to be preferred.
-        aside: Reason by learned metric that stands aside.
+        aside: Reason by learned metric that is not available.
     """
 
     better: Mapping[str, str]
@@ -96,12 +96,7 @@ class Measures:
             one.close()
 
     def of(self, clip: Clip, source: Image | None) -> dict[str, float]:
-        """Measure a video.
-
-        Args:
-            clip: The video.
-            source: The picture that it began with, (H, W, 3) uint8.
-        """
+        """Measure a video, given the (H, W, 3) uint8 image that it began with."""
         frames = list(clip.take(_evenly(len(clip), SAMPLED)))
         start = None if source is None else resize(source, clip.width, clip.height)
         found = {**_of_frames(frames, start), **self._of_loop(clip, start)}

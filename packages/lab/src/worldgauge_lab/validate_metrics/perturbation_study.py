@@ -50,21 +50,8 @@ def metric_study(
     networks: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> MetricStudy:
-    """Measure the response of metrics of frames to every perturbation at every strength.
-
-    Equal arguments give equal numbers on one machine.
-
-    Args:
-        data: LoopNav folder with recordings. None for views of embedded villages.
-        scenes: Number of frames.
-        seed: Seed of villages and noise.
-        names: Metrics to study, by default all that are available.
-        networks: As for `learned_adapters`.
-        progress: Called with the number of frames done and the total.
-
-    Returns:
-        The study.
-    """
+    """Measure the response of frame metrics to every perturbation at every strength. Without `data`, frames are of
+    embedded villages. Equal arguments give equal numbers on one machine."""
     gauges = _chosen((*WEIGHTLESS, *learned_adapters(networks or {})), names)
     if scenes < 2:
         raise UsageError(f"a study compares frames with each other, so it needs two or more, got {scenes}")

@@ -42,12 +42,7 @@ DILATION = 5
 
 
 class Labels(NamedTuple):
-    """Label images of one frame; every pair of category and instance number is one mask.
-
-    Attributes:
-        category: (H, W) uint16 category, 0 for none.
-        instance: (H, W) uint16 instance number.
-    """
+    """Label images (H, W) uint16 of one frame; each pair of category (0 for none) and instance is one mask."""
 
     category: NDArray[np.uint16]
     instance: NDArray[np.uint16]
@@ -57,13 +52,8 @@ Perturbed = tuple[Image, "Labels | None"]
 
 
 class Parameters(NamedTuple):
-    """The numbers of the bars for one frame size.
-
-    Attributes:
-        rotation: (2, 3) matrix from source to destination.
-        min_area: Smallest area in pixels at which a mask is an object.
-        max_area: Largest area in pixels at which a mask is an object.
-    """
+    """The numbers of the bars for one frame size; `rotation` (2, 3) maps source to destination. Masks from `min_area`
+    to `max_area` pixels are objects."""
 
     dx: int
     dy: int
@@ -79,15 +69,7 @@ class Parameters(NamedTuple):
 def parameters(
     height: int, width: int, *, shift: float = SHIFT, turn_deg: float = TURN_DEG, crop: float = CROP
 ) -> Parameters:
-    """Parameters of all bars for one frame size; halves are rounded to even.
-
-    Args:
-        height: Frame height in pixels.
-        width: Frame width in pixels.
-        shift: Shift as a share of the frame size.
-        turn_deg: Rotation in degrees.
-        crop: Size of the centre crop as a share of the frame size.
-    """
+    """Parameters of all bars for one frame size; halves are rounded to even. `shift` and `crop` are shares of it."""
     if min(height, width) < 1:
         raise ShapeError(f"a frame needs at least one pixel, got {height} x {width}")
     crop_height, crop_width = max(1, round(crop * height)), max(1, round(crop * width))
@@ -106,12 +88,7 @@ def parameters(
 
 
 def truth(rgb: Image, labels: Labels | None = None) -> Perturbed:
-    """Bar 0: the frame unchanged.
-
-    Args:
-        rgb: (H, W, 3) uint8.
-        labels: Labels of the frame.
-    """
+    """Bar 0: the frame unchanged."""
     _check(rgb, labels)
     return rgb, labels
 
@@ -124,17 +101,7 @@ def colour(
     brightness: float = BRIGHTNESS,
     saturation: float = SATURATION,
 ) -> Perturbed:
-    """Bar 1: more contrast, brightness and saturation; the labels stay the same.
-
-    Each step clips and truncates to uint8.
-
-    Args:
-        rgb: (H, W, 3) uint8.
-        labels: Labels of the frame.
-        contrast: Factor on the values.
-        brightness: Added to the values, in grey levels of 0 to 255.
-        saturation: Factor on the saturation (HSV).
-    """
+    """Bar 1: more contrast, brightness (grey levels, 0 to 255) and saturation (HSV); each step truncates to uint8."""
     _check(rgb, labels)
     lit = np.clip(rgb.astype(np.float64) * contrast + brightness, 0, 255).astype(np.uint8)
     hsv = cv2.cvtColor(lit, cv2.COLOR_RGB2HSV)
@@ -144,13 +111,7 @@ def colour(
 
 
 def translation(rgb: Image, labels: Labels | None = None, *, shift: float = SHIFT) -> Perturbed:
-    """Bar 2: shifted right and down by a share of the frame size, with a mirrored border.
-
-    Args:
-        rgb: (H, W, 3) uint8.
-        labels: Labels of the frame.
-        shift: Shift as a share of the frame size.
-    """
+    """Bar 2: shifted right and down by a share of the frame size, with a mirrored border."""
     _check(rgb, labels)
     p = parameters(*rgb.shape[:2], shift=shift)
     matrix = np.array([[1, 0, p.dx], [0, 1, p.dy]], np.float64)
@@ -158,26 +119,14 @@ def translation(rgb: Image, labels: Labels | None = None, *, shift: float = SHIF
 
 
 def rotation(rgb: Image, labels: Labels | None = None, *, turn_deg: float = TURN_DEG) -> Perturbed:
-    """Bar 3: rotated counter-clockwise, as displayed, about (W/2, H/2), with a mirrored border.
-
-    Args:
-        rgb: (H, W, 3) uint8.
-        labels: Labels of the frame.
-        turn_deg: Angle in degrees.
-    """
+    """Bar 3: rotated counter-clockwise, as displayed, about (W/2, H/2), with a mirrored border."""
     _check(rgb, labels)
     matrix = parameters(*rgb.shape[:2], turn_deg=turn_deg).rotation
     return _warp(rgb, matrix, cv2.INTER_LINEAR), warp_labels(labels, matrix)
 
 
 def scaling(rgb: Image, labels: Labels | None = None, *, crop: float = CROP) -> Perturbed:
-    """Bar 4: the centre of the frame, enlarged to the full frame with area interpolation.
-
-    Args:
-        rgb: (H, W, 3) uint8.
-        labels: Labels of the frame.
-        crop: Size of the centre as a share of the frame size.
-    """
+    """Bar 4: the centre of the frame, enlarged to the full frame with area interpolation."""
     _check(rgb, labels)
     height, width = rgb.shape[:2]
     p = parameters(height, width, crop=crop)
@@ -191,14 +140,7 @@ def scaling(rgb: Image, labels: Labels | None = None, *, crop: float = CROP) -> 
 def deletion(
     rgb: Image, labels: Labels | None = None, *, count: int = 1, among: Collection[int] | None = None
 ) -> Perturbed | None:
-    """Bar 5: the largest objects are painted over (Telea); their labels become the nearest label outside.
-
-    Args:
-        rgb: (H, W, 3) uint8.
-        labels: Labels of the frame; required.
-        count: Objects to delete.
-        among: Category numbers that an object may have; any when None.
-    """
+    """Bar 5: the largest objects are painted over (Telea); their labels become the nearest label outside."""
     labels = _needed(rgb, labels)
     objects = _largest(labels, among, count)
     if objects is None:
@@ -212,16 +154,7 @@ def deletion(
 def swap(
     rgb: Image, labels: Labels | None = None, *, pairs: int = 1, among: Collection[int] | None = None
 ) -> Perturbed | None:
-    """Bar 6: the two largest objects change places, each stretched to the other's box.
-
-    With more pairs, the next two objects change places as well.
-
-    Args:
-        rgb: (H, W, 3) uint8.
-        labels: Labels of the frame; required.
-        pairs: Pairs of objects to swap.
-        among: Category numbers that an object may have; any when None.
-    """
+    """Bar 6: the two largest objects change places, each stretched to the other's box; `pairs` adds the next."""
     labels = _needed(rgb, labels)
     objects = _largest(labels, among, 2 * pairs)
     if objects is None:
@@ -262,16 +195,8 @@ PERTURBATIONS: Mapping[str, Perturbation] = MappingProxyType(
 
 
 def select_objects(masks: Sequence[Mask], height: int, width: int) -> list[int]:
-    """Indices of the masks that count as objects, largest first.
-
-    Deletion takes the first one, swap the first two. Masks that are too small or too large are left out, then those
-    with IoU >= 0.85 with a mask that was kept. Masks of equal area keep their order.
-
-    Args:
-        masks: (H, W) masks.
-        height: Frame height in pixels.
-        width: Frame width in pixels.
-    """
+    """Indices of (H, W) masks that count as objects, largest first; masks of equal area stay in order. Left out are too
+    small and too large ones, then those of IoU >= 0.85 with an earlier one."""
     for mask in masks:
         if mask.shape != (height, width):
             raise ShapeError(f"expected masks of {height} x {width}, got {mask.shape}")
@@ -293,12 +218,7 @@ def label_masks(labels: Labels) -> list[Mask]:
 
 
 def warp_labels(labels: Labels | None, matrix: NDArray[np.float64]) -> Labels | None:
-    """Move labels the way an image is moved: nearest neighbour, mirrored border.
-
-    Args:
-        labels: Labels, or None.
-        matrix: (2, 3) matrix from source to destination.
-    """
+    """Move labels the way `matrix` moves an image, source to destination: nearest neighbour, mirrored border."""
     return None if labels is None else Labels(*(_warp(image, matrix, cv2.INTER_NEAREST) for image in labels))
 
 

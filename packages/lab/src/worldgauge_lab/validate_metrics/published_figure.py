@@ -49,15 +49,8 @@ Distance = Callable[[Image, Image], float]
 
 @dataclass(frozen=True)
 class PublishedBar:
-    """One bar of the figure: a metric under a perturbation.
-
-    Attributes:
-        mean: Mean over units (synthetic scenes, or videos). None where `n` is 0.
-        std: Population standard deviation over units. None where `n` is 0.
-        n: Number of units with a value.
-        skipped: Number of frames without an object to delete, or without two to swap.
-        reason: Why there is no value at all.
-    """
+    """One bar of the figure: mean and population standard deviation over `n` units. `skipped` frames have no object to
+    delete, or no two to swap."""
 
     metric: str
     perturbation: str

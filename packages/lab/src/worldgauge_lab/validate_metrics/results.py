@@ -48,9 +48,9 @@ class SeverityScale:
 
     Attributes:
         what: The change in words.
-        strengths: Its strengths, multiples of the usual one.
+        strengths: Multiples of the usual strength.
         amount: Gives a strength in words.
-        apply: Changes a sample; None where that is not possible.
+        apply: Changes a sample. None if that is not possible.
         keeps_labels: Whether every pixel still shows the same object.
     """
 
@@ -235,11 +235,7 @@ Floats = NDArray[np.float64]
 
 
 class UnitMean(NamedTuple):
-    """A mean over units with its 95 % interval.
-
-    Attributes:
-        mean: The mean. None where there are too few units.
-    """
+    """A mean over units with its 95 % interval; None with too few units."""
 
     mean: float | None
     low: float | None
@@ -254,13 +250,7 @@ class UnitMean(NamedTuple):
 
 @dataclass(frozen=True)
 class SeverityResponse:
-    """A metric at one strength of a perturbation.
-
-    Attributes:
-        strength: Multiple of the usual strength.
-        response: The response.
-        skipped: Number of frames that could not be changed, or have no value.
-    """
+    """A metric at one strength (multiple of the usual); `skipped` frames could not be changed or have no value."""
 
     strength: float
     response: UnitMean
@@ -272,10 +262,8 @@ class Curve:
     """A metric against the strength of one perturbation.
 
     Attributes:
-        perturbation: Name of the perturbation.
         doses: Responses by strength.
-        monotonicity: Spearman's coefficient of strength and response, with the truth at 0, as mean over units. A flat
-            curve has 0.
+        monotonicity: Spearman's coefficient of strength and response, mean over units; 0 for a flat curve.
         blind: Whether the metric reads nothing that the perturbation changes, and is 0 for that reason.
     """
 
@@ -296,14 +284,11 @@ class Curve:
 
 
 class Selectivity(NamedTuple):
-    """Response to changes of the scene relative to that to harmless ones, both at the paper's strength, as mean sizes.
+    """Response to changes of the scene relative to that to harmless ones, both at the paper's strength.
 
     Attributes:
-        share: Response to changes divided by the sum of both, in [0, 1]. 0.5 means that the metric cannot distinguish
-            them.
-        low: Lower end of the 95 % interval, by the jackknife for few units. None for fewer than three.
-        high: Upper end of the interval, likewise.
-        n: Number of units.
+        share: Response to changes divided by the sum of both; 0.5 cannot distinguish them.
+        low: Lower end of the 95 % interval, by the jackknife for few units. None below three.
     """
 
     share: float
@@ -322,12 +307,10 @@ class MetricRow:
     """Results of one metric.
 
     Attributes:
-        better: Direction of better values.
-        alone: Whether it judges a frame without the truth.
+        alone: Whether it judges a frame without the ground truth.
         unit: Its loss, in its own unit, when the scene is replaced by another one.
-        curves: Curve by perturbation.
-        selectivity: Selectivity for deletion and swap as in the paper.
-        selectivity_of_things: Selectivity for deletion and swap of objects that touch neither sky nor ground.
+        selectivity: For deletion and swap as in the paper.
+        selectivity_of_things: For deletion and swap of objects that touch neither sky nor ground.
         reason: Why it has no curves.
     """
 
@@ -342,11 +325,7 @@ class MetricRow:
 
 
 class PerturbationColumn(NamedTuple):
-    """One perturbation of the study.
-
-    Attributes:
-        amounts: Strengths in words.
-    """
+    """One perturbation of the study; `amounts` are strengths in words."""
 
     name: str
     kind: Kind
@@ -361,9 +340,7 @@ class MetricStudy:
 
     Attributes:
         source: The frames in words.
-        units: Number of units that they come from.
-        examples: Small pictures of one frame by perturbation, the truth first and then every strength. None where it
-            could not be changed.
+        examples: Small images of one frame by perturbation, ground truth first. None if unchangeable.
     """
 
     source: str

@@ -40,13 +40,7 @@ _COLOURS = {
 
 
 class DrawnScene(NamedTuple):
-    """A synthetic scene.
-
-    Attributes:
-        rgb: (H, W, 3) uint8.
-        category: (H, W) uint16, indices of CATEGORIES plus one.
-        instance: (H, W) uint16, number of the object.
-    """
+    """A synthetic scene (H, W): categories are indices of CATEGORIES plus one, instances are object numbers."""
 
     rgb: NDArray[np.uint8]
     category: NDArray[np.uint16]
@@ -54,11 +48,8 @@ class DrawnScene(NamedTuple):
 
 
 def draw_scene(seed: int) -> DrawnScene:
-    """Draw a scene of 640x360 pixels, the same for the same seed.
-
-    It has sky above a horizon, grass, one widening path, 2-4 buildings, 2-6 trees and 3-8 flowers, drawn from back to
-    front. Every object has its own number, which its visible parts keep.
-    """
+    """Draw a synthetic scene of 640x360 pixels, the same for the same seed. Every object has its own number, which its
+    visible parts share."""
     rng = np.random.default_rng(seed)
     canvas = _Canvas(rng)
     horizon = int(rng.integers(110, 151))
@@ -112,12 +103,7 @@ VILLAGE_SIZE = (320, 180)
 
 
 class Shot(NamedTuple):
-    """A picture with its objects.
-
-    Attributes:
-        rgb: (H, W, 3) uint8.
-        labels: The objects.
-    """
+    """An image (H, W, 3) uint8 with its objects."""
 
     rgb: Image
     labels: Labels
@@ -125,13 +111,7 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True)
 class TruthSample:
-    """One frame of the truth.
-
-    Attributes:
-        number: Its index.
-        shot: The frame.
-        aside: The same world from a camera moved to the right, by distance in metres.
-    """
+    """One frame of the ground truth; `aside` are views from cameras moved right, by metres."""
 
     number: int
     shot: Shot
@@ -143,9 +123,8 @@ class Samples:
     """Frames of a study, made on demand.
 
     Attributes:
-        title: What they are, in words.
         units: Unit of each frame. Frames of one unit are not independent.
-        exact: Whether labels are exact. Otherwise they are guessed from colours, which is enough to choose objects.
+        exact: Whether labels are exact; else guesses from colours, good enough to choose objects.
         coloured: Whether the segmenters by colour know such frames.
         moves: Whether the camera can be moved.
     """
@@ -166,12 +145,7 @@ class Samples:
         return self._shot(number)
 
     def sample(self, number: int, steps_m: tuple[float, ...]) -> TruthSample:
-        """Return a frame with the views from places to its right.
-
-        Args:
-            number: Number of the frame.
-            steps_m: Steps to the right, metres.
-        """
+        """Return a frame with the views from `steps_m` metres to its right."""
         aside = {step: self._aside(number, step) for step in steps_m} if self.moves else {}
         return TruthSample(number, self.shot(number), aside)
 
@@ -191,10 +165,7 @@ def draw_samples(count: int, seed: int) -> Samples:
 
 
 def village_samples(count: int, seed: int) -> Samples:
-    """Views of embedded villages, each of another village and a unit of its own.
-
-    A camera stands where a loop of LoopNav would begin, and looks in a random direction.
-    """
+    """Views of embedded villages, each of another village, from a loop start of LoopNav in a random direction."""
     camera = Camera.from_vertical_fov(*VILLAGE_SIZE, VERTICAL_FOV_DEG)
 
     def view(number: int, step_m: float) -> Shot:
@@ -212,10 +183,8 @@ def village_samples(count: int, seed: int) -> Samples:
 
 
 def read_samples(source: Path, count: int) -> Samples:
-    """Frames of a LoopNav folder, the same number from the first valid recording of each village.
-
-    A frame is rendered again, without compression losses, where the world is known. Otherwise it comes from the file.
-    """
+    """Frames of a LoopNav folder, equally many from the first valid recording of each village. A known world is
+    rendered again, without compression losses; otherwise the file is read."""
     first: dict[str, loopnav.LoopTrajectory] = {}
     for trajectory in sorted(loopnav.discover(source), key=lambda t: t.id):
         if not trajectory.invalid:

@@ -112,11 +112,8 @@ def is_started(count: int, device: str, dry_run: bool) -> bool:
 
 
 def leave_it_to_the_first() -> None:
-    """End this process, unless it is the first or the only one, which tells the user what was done.
-
-    The end of the interpreter is left out: now and then, after weights were spread, torch aborts in it ("terminate
-    called without an active exception"), and a training that is done would be told as failed. Only the first writes.
-    """
+    """End this process unless it is the first or only one, which reports to the user. It skips the interpreter's end,
+    in which torch sometimes aborts; a finished training would count as failed."""
     if os.environ.get("RANK", "0") != "0":
         sys.stdout.flush()
         sys.stderr.flush()
@@ -301,12 +298,7 @@ def _recipe(name: str, sets: list[str] | None, stage: str = "", more: Mapping[st
 
 
 class Allowed(NamedTuple):
-    """What scenes a validation may look at.
-
-    Attributes:
-        overlap: Those that are also trained on.
-        test: Those of the split "test".
-    """
+    """Scenes that a validation may use: those that are also trained on (`overlap`), those of the split "test"."""
 
     overlap: bool
     test: bool

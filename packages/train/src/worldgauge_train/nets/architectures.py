@@ -35,26 +35,13 @@ def draw_levels(
 
 
 def noised(x0: Tensor, noise: Tensor, t: Tensor) -> Tensor:
-    """Bring frames to levels.
-
-    Args:
-        x0: Frames (B, ...).
-        noise: Normal noise of that shape.
-        t: Levels (B,).
-    """
+    """Mix frames (B, ...) with noise at levels t (B,)."""
     level = t.reshape(-1, *[1] * (x0.ndim - 1))
     return (1 - level) * x0 + level * noise
 
 
 def level_loss(guess: Tensor, x0: Tensor, t: Tensor, *, least: float = LEAST_WEIGHTED) -> Tensor:
-    """Squared error of a guess of x0, weighted as that of the velocity, but no more than at level `least`.
-
-    Args:
-        guess: Frames (B, ...) that the network gives.
-        x0: The true ones.
-        t: Levels (B,).
-        least: Level below which the weight no longer grows.
-    """
+    """Squared error (B,) of a guess of x0, weighted as that of the velocity, but no more than at level `least`."""
     errors = (guess - x0).square().flatten(1).mean(1)
     return errors / t.clamp(min=least).square()
 
@@ -70,12 +57,12 @@ def descended(x: Tensor, guess: Tensor, t: float, following: float) -> Tensor:
 
 
 class ClipWindow(NamedTuple):
-    """Windows of clips: a past of C frames, and S steps of K that are drawn after it.
+    """Windows of clips: a past of C frames, and S steps of K after it.
 
     Attributes:
         frames: (B, C + S K, P, H, W).
         rows: (B, C + S K, columns): what led to each frame.
-        fetched: (B, S, M, P, H, W) frames from memory for each step. None where nothing is fetched.
+        fetched: (B, S, M, P, H, W) frames from memory for each step, if any.
         relative: (B, S, M, 5) their poses as seen from the end of the step.
     """
 
@@ -86,37 +73,21 @@ class ClipWindow(NamedTuple):
 
 
 class Recalled(NamedTuple):
-    """What a memory fetched for one step.
-
-    Attributes:
-        fetched: (B, M, P, H, W).
-        relative: (B, M, 5).
-    """
+    """What a memory fetched for one step: frames (B, M, P, H, W) and relative poses (B, M, 5)."""
 
     fetched: Tensor
     relative: Tensor
 
 
 class Noised(NamedTuple):
-    """Steps at levels of noise.
-
-    Attributes:
-        frames: Frames, as given.
-        t: (B,) levels.
-    """
+    """Steps at noise levels `t` (B,)."""
 
     frames: Tensor
     t: Tensor
 
 
 class Supervised(NamedTuple):
-    """Guesses and what was to be guessed.
-
-    Attributes:
-        guess: (B, ...) steps.
-        wanted: (B, ...) the true ones.
-        t: (B,) levels that they were guessed from.
-    """
+    """Guesses (B, ...), the wanted steps, and the levels (B,) of the guesses."""
 
     guess: Tensor
     wanted: Tensor
@@ -127,25 +98,18 @@ class Noising(Protocol):
     """Brings steps to levels of its choice."""
 
     def __call__(self, steps: Tensor, generator: torch.Generator, *, pure: bool = False) -> Noised:
-        """Bring steps to levels.
-
-        Args:
-            steps: (B, ...).
-            generator: Source of chance, on the CPU.
-            pure: To the level from which a step is drawn at once.
-        """
+        """Bring steps (B, ...) to noise levels; `pure`: to the level from which a step is generated at once."""
         ...
 
 
 class VideoNetwork(nn.Module):
-    """What every architecture can do. Drawing is: `begin`, then for each step some `guess`es and one `take`.
+    """Base of all architectures. To generate: `begin`, then for each step some `guess`es and one `take`.
 
     Attributes:
-        shape: Its sizes, a frozen dataclass with at least columns, frames (K), past (C, the frames that are needed to
-            begin), planes (P), memory and fetched (M).
-        at_once: Steps that are drawn at once; 1 but for networks that look into the future.
+        shape: Frozen dataclass with at least columns, frames (K), past (C), planes (P), memory and fetched (M).
+        at_once: Steps generated at once; above 1 for networks that look into the future.
         sees_beyond: Whether more frames than C are of use to it: all that a window held in training.
-        checkpointing: Whether what blocks compute is computed again on the way back, which saves memory.
+        checkpointing: Whether the backward pass computes the blocks again, which saves memory.
     """
 
     shape: Any
@@ -155,14 +119,7 @@ class VideoNetwork(nn.Module):
 
     @classmethod
     def shape_from(cls, settings: Mapping[str, Any], *, columns: int, planes: int, size: tuple[int, int]) -> Any:
-        """Sizes from the keys of a recipe.
-
-        Args:
-            settings: Keys of the recipe.
-            columns: Numbers that describe the action of one frame.
-            planes: Planes of a frame.
-            size: (width, height) of these planes.
-        """
+        """Sizes from the keys of a recipe; `columns`: numbers per action, `size`: (width, height) of the planes."""
         raise NotImplementedError
 
     @classmethod
@@ -172,10 +129,8 @@ class VideoNetwork(nn.Module):
 
     @property
     def pieces(self) -> list[nn.Module]:
-        """Modules in it whose weights may be gathered one at a time, where they are spread over processes.
-
-        Each is called as a whole, and as often in one process as in the others whatever chance says there.
-        """
+        """Modules whose weights may be gathered one at a time when they are spread over processes. Each is called as a
+        whole, and as often in every process, whatever is drawn at random."""
         return []
 
     def through(self, block: nn.Module, *given: Any) -> Any:
@@ -189,51 +144,19 @@ class VideoNetwork(nn.Module):
         raise NotImplementedError
 
     def guesses(self, window: ClipWindow, noisy: Tensor, t: Tensor) -> Tensor:
-        """Guess all steps after the past, each from the frames of the window before it.
-
-        Args:
-            window: The windows.
-            noisy: (B, S, K, P, H, W) the steps at their levels.
-            t: Levels (B, S).
-
-        Returns:
-            (B, S, K, P, H, W).
-        """
+        """Guess all steps after the past from the frames before each; `noisy`, result (B, S, K, P, H, W), t (B, S)."""
         raise NotImplementedError
 
     def begin(self, seen: Tensor, rows: Tensor) -> Any:
-        """Take in what was seen.
-
-        Args:
-            seen: (B, n, P, H, W), n at least C, a multiple of K.
-            rows: (B, n, columns) what led to each.
-        """
+        """Take in n frames (B, n, P, H, W), n at least C and a multiple of K, and their rows (B, n, columns)."""
         raise NotImplementedError
 
     def guess(self, kept: Any, noisy: Tensor, t: Tensor, rows: Tensor, recalled: Recalled | None = None) -> Tensor:
-        """Guess the next step, or the next `at_once` ones.
-
-        Args:
-            kept: What the network keeps; it is not changed.
-            noisy: (B, K, P, H, W) the step at its level.
-            t: Levels (B,).
-            rows: (B, K, columns) what leads to each of its frames.
-            recalled: What the memory fetched. None where nothing is fetched.
-
-        Returns:
-            (B, K, P, H, W).
-        """
+        """Guess the next `at_once` steps (B, K, P, H, W) from noisy ones at levels t (B,); `kept` does not change."""
         raise NotImplementedError
 
     def take(self, kept: Any, drawn: Tensor, rows: Tensor, level: float = 0.0) -> Any:
-        """Add a finished step to what is kept.
-
-        Args:
-            kept: What the network keeps; it is not changed.
-            drawn: (B, K, P, H, W).
-            rows: (B, K, columns) what led to each of its frames.
-            level: Level of noise that the drawn frames have, where the network is told one.
-        """
+        """Return `kept` with a finished step (B, K, P, H, W) added; `level` is the noise level of its frames."""
         raise NotImplementedError
 
 

@@ -17,21 +17,14 @@ from worldgauge.core.registry import Registry
 
 
 class Brought:
-    """A pipeline that is loaded, and how its networks are trained. Each kind is a file that fills this in.
-
-    Here stands what most share: flow matching, x_t = (1 - t) x0 + t noise, of which the network says noise - x0.
-
-    Args:
-        pipe: The pipeline of diffusers.
+    """A loaded pipeline and how its networks are trained: by default flow matching, predicting noise - x0.
 
     Attributes:
-        classes: Classes of pipelines that it is for, as folders name them, and as which class each is loaded: some come
-            as pipelines of words alone, and are image to video with the same parts.
+        classes: Pipeline class to load, by the class that a folder names; some are published as text-to-video.
         modules: Names of a network's layers, by the names that recipes of LoRA use.
-        parts: What the pipeline is given in place of parts of its own.
-        is_first_shown: Whether the first latent frame is given as it is, so that its error does not count.
-        takes_words: Whether it is given a prompt.
-        fps: Frames a second that are trained on and drawn, which some are told.
+        parts: What replaces parts of the pipeline.
+        is_first_shown: Whether the first latent frame is an input, so that its error does not count.
+        fps: Rate of training and generation; some pipelines have it as an input.
     """
 
     classes: ClassVar[Mapping[str, str]] = {}
@@ -84,14 +77,7 @@ class Brought:
         self.entry(net).register_forward_hook(lambda module, args, made: added(made))
 
     def latents(self, pixels: Tensor) -> Tensor:
-        """Encode frames.
-
-        Args:
-            pixels: (B, T, 3, H, W), -1 to 1.
-
-        Returns:
-            (B, C, F, h, w) float32, scaled as the network has them.
-        """
+        """Encode frames (B, T, 3, H, W) in -1..1 to (B, C, F, h, w) float32, scaled for the network."""
         raise NotImplementedError
 
     def words(self, prompts: Sequence[str]) -> list[Any]:
@@ -113,38 +99,15 @@ class Brought:
         return s * u / (1 + (s - 1) * u)
 
     def given(self, pixels: Tensor, latents: Tensor) -> Any:
-        """What the network is shown of the first frames.
-
-        Args:
-            pixels: (B, T, 3, H, W), of which only the first frame may be used.
-            latents: (B, C, F, h, w), of which only the first frame may be used.
-        """
+        """What the network is shown; only the first frame of `pixels` and of `latents` may be used."""
         return None
 
     def guess(self, net: Any, x: Tensor, t: Tensor, prompts: Sequence[str], given: Any) -> Tensor:
-        """Let a network say noise - x0.
-
-        Args:
-            net: The network.
-            x: (B, C, F, h, w) at level t.
-            t: (B,).
-            prompts: B prompts.
-            given: What `given` made.
-
-        Returns:
-            (B, C, F, h, w).
-        """
+        """Predict noise - x0 (B, C, F, h, w) from x at level t (B,), B prompts, and what `given` made."""
         raise NotImplementedError
 
     def losses(self, pixels: Tensor, prompts: Sequence[str], shift: float, generator: torch.Generator) -> Tensor:
-        """Losses of clips.
-
-        Args:
-            pixels: (B, T, 3, H, W), -1 to 1.
-            prompts: B prompts.
-            shift: As for `levels`.
-            generator: Source of chance, on the CPU.
-        """
+        """Losses (B,) of clips (B, T, 3, H, W) in -1..1; `shift` as for `levels`, the generator on the CPU."""
         with torch.no_grad():
             latents = self.latents(pixels)
             given = self.given(pixels, latents)

@@ -22,24 +22,14 @@ HIDDEN = 256
 
 
 def grouped(rows: Tensor, stride: int) -> Tensor:
-    """Rows of each latent frame: frame i of stride 4 has rows 4 i - 3 to 4 i, the first one none.
-
-    Args:
-        rows: (B, T, columns), what led to each of T = stride n + 1 frames. That of the first is not used.
-        stride: Frames of a latent frame.
-    """
+    """Group rows (B, T, columns), T = stride n + 1, by latent frame: frame i has rows stride (i - 1) + 1 to stride i,
+    the first none."""
     first = rows.new_zeros((len(rows), 1, stride * rows.shape[2]))
     return torch.cat([first, rows[:, 1:].unflatten(1, (-1, stride)).flatten(2)], 1)
 
 
 class Injection(nn.Module):  # type: ignore[misc, unused-ignore]
-    """From rows to what is added. At first that is nothing: the last layer is zero.
-
-    Args:
-        columns: Numbers of a row.
-        stride: Frames of a latent frame.
-        width: Size of the embedding.
-    """
+    """From rows to what is added to an embedding; nothing at first, since the last layer is zero."""
 
     def __init__(self, columns: int, stride: int, width: int) -> None:
         super().__init__()
@@ -55,13 +45,7 @@ class Injection(nn.Module):  # type: ignore[misc, unused-ignore]
 
 
 class Hooked:
-    """A network whose embedding of the level is added to while it runs. The library's code stays as it is.
-
-    Args:
-        brought: The pipeline.
-        net: One of its networks.
-        injection: What is added.
-    """
+    """A network whose level embedding gets an injection while it runs. The library's code is unchanged."""
 
     def __init__(self, brought: Brought, net: Any, injection: Injection) -> None:
         self.injection = injection
@@ -84,11 +68,7 @@ class Hooked:
 
     @contextmanager
     def telling(self, rows: Tensor | None) -> Iterator[None]:
-        """Tell actions while the network runs.
-
-        Args:
-            rows: (B, T, columns), what led to each frame. None for nothing.
-        """
+        """Condition the network on action rows (B, T, columns) within this context."""
         self._rows = rows
         try:
             yield
@@ -114,13 +94,11 @@ CONFIG, TENSORS = "config.json", "adapter.safetensors"
 
 @dataclass(frozen=True)
 class AdapterShape:
-    """What an adapter is made of.
+    """What an adapter is made of: "lora" at scale alpha / rank, or "all" weights of the networks.
 
     Attributes:
-        weights: "lora", or "all" weights of the networks.
-        alpha: Its scale is alpha / rank.
         targets: Layers that it is put beside, by the names in `Brought.modules`.
-        columns: Numbers of a row of actions; 0 where none are told.
+        columns: Numbers of an action row; 0 without actions.
     """
 
     weights: Weights = "lora"
@@ -146,13 +124,7 @@ class AdapterShape:
 
 
 class Adapter:
-    """The weights that are trained, by name, as one thing that a training can keep.
-
-    Args:
-        brought: The pipeline. Its networks are given LoRA and hooks; the library's code stays as it is.
-        shape: What the adapter is made of.
-        seed: Seed of its first weights.
-    """
+    """The trained weights by name. The networks of the pipeline get LoRA and hooks; the library's code is unchanged."""
 
     def __init__(self, brought: Brought, shape: AdapterShape, seed: int = 0) -> None:
         torch.manual_seed(seed)
@@ -178,11 +150,7 @@ class Adapter:
 
     @contextmanager
     def telling(self, rows: Tensor | None) -> Iterator[None]:
-        """Tell actions while the networks run.
-
-        Args:
-            rows: (B, T, columns), what led to each frame. None for nothing.
-        """
+        """Condition the networks on action rows (B, T, columns) within this context."""
         with ExitStack() as stack:
             for one in self._hooked:
                 stack.enter_context(one.telling(rows))
@@ -257,12 +225,10 @@ def _add_lora(net: Any, brought: Brought, shape: AdapterShape) -> None:
 
 @dataclass(frozen=True)
 class BroughtDrawing:
-    """How a pipeline is asked. Each call begins with the last frame; what is too much is left out.
+    """How a pipeline is called. Each call begins with the last frame; surplus frames are dropped.
 
     Attributes:
-        adapter: The adapter, and in it the pipeline.
-        frames: Frames of a call, the picture that it begins with counted.
-        steps: Denoising steps.
+        frames: Frames per call, including the image that it begins with.
         guidance: Scale of guidance. None for the pipeline's own.
     """
 
@@ -273,15 +239,7 @@ class BroughtDrawing:
     name: str
 
     def chunks(self, picture: Image, rows: Rows | None, horizon: int, words: str, seed: int) -> Iterator[Frames]:
-        """Draw what follows a picture.
-
-        Args:
-            picture: (H, W, 3) uint8.
-            rows: (horizon, columns): what leads to each frame. None where words alone say it.
-            horizon: Frames to draw.
-            words: The prompt.
-            seed: Of the noise.
-        """
+        """Generate `horizon` frames after a picture (H, W, 3) uint8; rows (horizon, columns) lead to each frame."""
         each = self.frames - 1
         for number, first in enumerate(range(0, horizon, each)):
             part = None

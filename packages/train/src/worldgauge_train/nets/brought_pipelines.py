@@ -15,12 +15,7 @@ from worldgauge_train.nets.brought import Brought, kinds, picture_of
 
 
 def scaled(vae: Any, latents: Tensor) -> Tensor:
-    """Latents of the autoencoder of Wan as its networks have them: less the mean, over the deviation, by channel.
-
-    Args:
-        vae: The autoencoder.
-        latents: (B, C, F, h, w).
-    """
+    """Latents (B, C, F, h, w) of Wan's autoencoder as its networks have them: standardised per channel."""
     mean, deviation = (
         torch.tensor(numbers).to(latents)[:, None, None, None]
         for numbers in (vae.config.latents_mean, vae.config.latents_std)
@@ -29,15 +24,7 @@ def scaled(vae: Any, latents: Tensor) -> Tensor:
 
 
 def encoded(vae: Any, pixels: Tensor) -> Tensor:
-    """The likeliest latents of frames.
-
-    Args:
-        vae: The autoencoder of Wan.
-        pixels: (B, T, 3, H, W).
-
-    Returns:
-        (B, C, F, h, w) float32.
-    """
+    """The modes of the latents (B, C, F, h, w) float32 of frames (B, T, 3, H, W), by the autoencoder of Wan."""
     latents: Tensor = vae.encode(pixels.transpose(1, 2).to(vae.dtype)).latent_dist.mode()
     return scaled(vae, latents.float())
 
@@ -45,9 +32,7 @@ def encoded(vae: Any, pixels: Tensor) -> Tensor:
 @kinds.register("wan")
 class Wan(Brought):
     """Frame 0 enters as further channels (its latents in a video grey elsewhere, and a mask), in TI2V-5B in place.
-
-    Wan 2.1 shows it to CLIP besides. Text goes to UMT5.
-    """
+    Wan 2.1 shows it to CLIP besides. Text goes to UMT5."""
 
     classes: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("WanImageToVideoPipeline", "WanPipeline"), "WanImageToVideoPipeline"
@@ -158,9 +143,8 @@ class Unwatched:
 @kinds.register("cosmos-predict2")
 class Cosmos(Brought):
     """A level for every latent frame; frame 0 stands in place and in a mask beside. Text goes to T5.
-
-    Its schedule is told in sigma; of x = (1 - t) x0 + t noise with t = sigma / (1 + sigma) its network says noise - x0.
-    """
+    Its schedule has sigma: of x = (1 - t) x0 + t noise with t = sigma / (1 + sigma), its network predicts noise -
+    x0."""
 
     classes: ClassVar[Mapping[str, str]] = {"Cosmos2VideoToWorldPipeline": "Cosmos2VideoToWorldPipeline"}
     modules: ClassVar[Mapping[str, str]] = {**Brought.modules, "ffn.0": "ff.net.0.proj", "ffn.2": "ff.net.2"}
@@ -352,10 +336,8 @@ NOISE, MOTION = 0.02, 127
 @kinds.register("svd")
 class Svd(Brought):
     """A U-Net of frames: of x = x0 + sigma noise it says v. Frame 0 enters as latents beside every frame.
-
-    CLIP sees it too. There is no text. The embedding of the level is made for all frames at once, so actions are added
-    where the residual blocks take it.
-    """
+    CLIP sees it too; there is no text. The level embedding is made for all frames at once, so actions are added where
+    the residual blocks take it."""
 
     classes: ClassVar[Mapping[str, str]] = {"StableVideoDiffusionPipeline": "StableVideoDiffusionPipeline"}
     modules: ClassVar[Mapping[str, str]] = {**Brought.modules, "ffn.0": "ff.net.0.proj", "ffn.2": "ff.net.2"}

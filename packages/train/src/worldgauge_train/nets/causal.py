@@ -36,26 +36,14 @@ CLEAN_NOISE = 0.15
 
 @dataclass(frozen=True)
 class CausalShape:
-    """Sizes of a transformer over steps.
+    """Sizes of a transformer over steps; other fields as in `training.recipe.Recipe`.
 
     Attributes:
         columns: Numbers that describe the action of one frame.
-        grid: (rows, columns) of places.
-        frames: Frames a step, K.
+        grid: (rows, columns) of tokens.
         past: Frames that are needed to begin, C, a multiple of K.
         planes: Planes of a frame, P.
-        patch: Pixels of a place, across and down.
-        width: Size of a token.
-        heads: Heads of attention.
-        window: Steps within sight, the own one counted.
-        memory: Name of the memory.
-        fetched: Frames fetched from memory, M.
-        head: "moving" or "plain".
-        together: Steps that are drawn at once, looking both ways. 0: one by one, looking back.
-        ratio: How many times `width` the inner layer of a block has.
-        modulation: "block", a layer a block, or "shared", one for all blocks and a table in each.
-        poses: How tokens are told the poses of fetched frames: by "numbers", or in place of these by "rays". The
-            embedding of a step is told the numbers in both.
+        together: Steps generated at once, attending both ways. 0: one by one, attending back.
     """
 
     columns: int
@@ -86,14 +74,13 @@ class _Layer(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What the transformer keeps of finished steps.
+    """What the transformer retains of finished steps.
 
     Attributes:
-        steps: How many there were.
-        layers: What each block keeps.
+        steps: Number of finished steps.
         newest: (B, N, D) patches of the last step.
         last: (B, 1, P, H, W) its last frame.
-        past: (B, C, P, H, W) and their rows, for networks that draw steps together.
+        past: (B, C, P, H, W) and their rows, for networks that generate steps together.
     """
 
     steps: int
@@ -105,11 +92,7 @@ class Kept(NamedTuple):
 
 @architectures.register("causal")
 class CausalNet(VideoNetwork):
-    """Guess steps from earlier ones.
-
-    Args:
-        shape: Its sizes.
-    """
+    """Guess steps from earlier ones."""
 
     def __init__(self, shape: CausalShape) -> None:
         super().__init__()
@@ -201,15 +184,8 @@ class CausalNet(VideoNetwork):
     def guesses(
         self, window: ClipWindow, noisy: Tensor, t: Tensor, seen: Tensor | None = None, tau: Tensor | None = None
     ) -> Tensor:
-        """Guess all steps; see `VideoNetwork`.
-
-        Args:
-            window: The windows.
-            noisy: (B, S, K, P, H, W) the steps at their levels.
-            t: Levels (B, S).
-            seen: (B T, K, P, H, W) all steps with a little noise; None for none.
-            tau: Its levels (B, T).
-        """
+        """Guess all steps; see `VideoNetwork`. `seen` (B T, K, P, H, W): all steps with a little noise, of levels `tau`
+        (B, T)."""
         steps, rows = self._steps(window.frames), window.rows.unflatten(1, (-1, self.shape.frames))
         total, drawn = steps.shape[1], noisy.shape[1]
         lead = self.shape.past // self.shape.frames
@@ -337,18 +313,8 @@ class _Block(nn.Module):
         kept: _Layer | None = None,
         beside: Tensor | None = None,
     ) -> tuple[Tensor, _Layer]:
-        """Go through the block.
-
-        Args:
-            x: (B, T, N, d) tokens; `clean` steps that are seen, then those that are drawn.
-            told: What is told of the steps; see `CausalNet`.
-            at: (T,) times.
-            mask: Who sees whom among these, as `attended` takes it. None: all do.
-            clean: Steps that are seen.
-            lead: Seen steps before the first that is drawn.
-            kept: What the block keeps of steps before these; seen by all.
-            beside: (B, T - clean, M N, d) tokens of fetched frames for what is drawn.
-        """
+        """Run the block on tokens (B, T, N, d): `clean` seen steps, then generated ones, the first after `lead` steps.
+        `kept` is from earlier steps, seen by all; `beside` (B, T - clean, M N, d) are fetched tokens."""
         b, t, n, d = x.shape
         parts = self.modulation(told)[:, :, None].chunk(9, -1)
         y = _modulated(x, parts[0], parts[1])
@@ -390,11 +356,7 @@ class _Block(nn.Module):
 
 
 class _Table(nn.Module):
-    """What a block adds to a modulation that all blocks share. Zero at first.
-
-    Args:
-        size: Numbers of a modulation.
-    """
+    """What a block adds to a modulation that all blocks share. Zero at first."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -405,12 +367,7 @@ class _Table(nn.Module):
 
 
 class _Modulation(nn.Linear):
-    """What a block makes of the embeddings of steps by itself. Zero at first.
-
-    Args:
-        width: Size of an embedding.
-        size: Numbers of a modulation.
-    """
+    """A block's own modulation of `size` numbers from the embeddings of steps. Zero at first."""
 
     def __init__(self, width: int, size: int) -> None:
         super().__init__(width, size)

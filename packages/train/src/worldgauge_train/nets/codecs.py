@@ -15,12 +15,12 @@ from worldgauge.core.registry import Registry
 
 
 class Codec(nn.Module):
-    """Turns pixels, -1 to 1, into the planes of a network, and back.
+    """Turns pixels in -1..1 into the planes of a network, and back.
 
     Attributes:
         planes: Planes of a frame, P.
-        shrink: How many times the height and width of frames are those of their planes.
-        learns: Whether it is trained before the network; otherwise it is as it is.
+        shrink: Height and width of frames as multiples of those of their planes.
+        learns: Whether it is trained before the network.
     """
 
     planes: int = 3
@@ -43,27 +43,15 @@ class Codec(nn.Module):
         return {}
 
     def encode(self, frames: Tensor) -> Tensor:
-        """Turn pixels into planes.
-
-        Args:
-            frames: (B, 3, H, W), -1 to 1.
-        """
+        """Turn pixels (B, 3, H, W) in -1..1 into planes."""
         raise NotImplementedError
 
     def decode(self, planes: Tensor) -> Tensor:
-        """Turn planes into pixels.
-
-        Returns:
-            (B, 3, H, W), -1 to 1.
-        """
+        """Turn planes into pixels (B, 3, H, W) in -1..1."""
         raise NotImplementedError
 
     def measure(self, frames: Tensor) -> None:
-        """Fit the scale of the planes after training. Only codecs that learn have one.
-
-        Args:
-            frames: (B, 3, H, W), -1 to 1.
-        """
+        """Fit the scale of the planes after training, on frames (B, 3, H, W) in -1..1; only for codecs that learn."""
 
 
 codecs: Registry[type[Codec]] = Registry("codec")
@@ -98,12 +86,7 @@ LEVELS = 4
 
 @codecs.register("tiny")
 class Tiny(Codec):
-    """The architecture AutoencoderTiny of diffusers, a plane of 16 numbers for 8x8 pixels by default.
-
-    Args:
-        planes: Planes of a frame.
-        width: Channels inside.
-    """
+    """The architecture AutoencoderTiny of diffusers, a plane of 16 numbers for 8x8 pixels by default."""
 
     learns = True
     shrink = 2 ** (LEVELS - 1)
@@ -150,11 +133,7 @@ class Tiny(Codec):
         return frames
 
     def measure(self, frames: Tensor) -> None:
-        """Set the scale of the planes by frames: mean 0 and variance 1 of each.
-
-        Args:
-            frames: (B, 3, H, W).
-        """
+        """Set the scale of the planes by frames (B, 3, H, W): mean 0 and variance 1 of each."""
         with torch.no_grad():
             planes = self.inner.encode(frames).latents
             self.mean.copy_(planes.mean((0, 2, 3)))
@@ -168,11 +147,7 @@ _CONFIG, _WEIGHTS = "config.json", "diffusion_pytorch_model.safetensors"
 
 @codecs.register("diffusers")
 class Adopted(Codec):
-    """An autoencoder of single frames from a folder, as it is; weights as safetensors only.
-
-    Args:
-        folder: The folder, such as the folder `vae` of a pipeline.
-    """
+    """An autoencoder of single frames from a folder, as it is; weights as safetensors only."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

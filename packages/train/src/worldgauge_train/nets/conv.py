@@ -25,22 +25,7 @@ PIXELS = 3
 
 @dataclass(frozen=True)
 class ConvShape:
-    """Sizes of a convolutional network.
-
-    Attributes:
-        frames: Frames a step, K.
-        past: Past frames that it sees, C.
-        fetched: Frames fetched from memory, M.
-        columns: Numbers that describe the action of one frame.
-        channels: Channels of each level; each has half the size of the one before.
-        blocks: Blocks a level.
-        planes: Planes of a frame, P.
-        memory: Name of the memory.
-        head: "moving" or "plain".
-        wraps: The left border joins the right one, as in panoramas.
-        bearings: Sine and cosine of the direction of each column are given beside. A network that goes round sees all
-            columns alike, and cannot know where ahead is without them.
-    """
+    """Sizes as in `training.recipe.Recipe`, for actions of `columns` numbers and frames of `planes` planes."""
 
     columns: int
     frames: int = 4
@@ -57,11 +42,7 @@ class ConvShape:
 
 @architectures.register("conv")
 class ConvNet(VideoNetwork):
-    """Guess the frames of a step from past ones.
-
-    Args:
-        shape: Its sizes.
-    """
+    """Guess the frames of a step from past ones."""
 
     def __init__(self, shape: ConvShape) -> None:
         super().__init__()
@@ -166,18 +147,8 @@ class ConvNet(VideoNetwork):
         return torch.cat([kept, drawn], 1)[:, -self.shape.past :]
 
     def forward(self, noisy: Tensor, t: Tensor, past: Tensor, rows: Tensor, recalled: Recalled | None = None) -> Tensor:
-        """Guess steps.
-
-        Args:
-            noisy: (B, K, P, H, W) the step at its level.
-            t: Levels (B,).
-            past: (B, C, P, H, W), the newest last.
-            rows: (B, K, columns) actions that lead to the frames of the step.
-            recalled: What the memory fetched. None where the network takes none.
-
-        Returns:
-            (B, K, P, H, W).
-        """
+        """Guess steps (B, K, P, H, W) from noisy ones at t (B,), the past (B, C, P, H, W), newest last, and rows (B, K,
+        columns)."""
         seen = [noisy, past] if recalled is None else [noisy, past, recalled.fetched]
         e = self.embedding(t, rows, None if recalled is None else recalled.relative)
         x = functional.pixel_unshuffle(torch.cat(seen, 1).flatten(1, 2), 2)

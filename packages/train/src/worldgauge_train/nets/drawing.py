@@ -35,14 +35,14 @@ LARGEST = 4096
 
 
 class Question(NamedTuple):
-    """What is asked of a network.
+    """What a network is queried with.
 
     Attributes:
         past: (n, H, W, 3) uint8, n from 1.
-        rows: (horizon, columns): what leads to each frame to draw.
-        seed: Seed of the noise; the noise of a step depends on its number alone besides.
+        rows: (horizon, columns): what leads to each frame to generate.
+        seed: Seed of the noise, which otherwise depends on the number of the step alone.
         past_rows: (n, columns): what led to each frame of the past. None: no actions.
-        poses: (n + horizon, 5) of all frames, reckoned, for memories that fetch frames. None: all at one place.
+        poses: (n + horizon, 5), dead reckoning of all frames, for memories that fetch. None: all at one place.
     """
 
     past: NDArray[np.uint8]
@@ -54,13 +54,13 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a network is asked.
+    """How a network is sampled.
 
     Attributes:
         steps: Denoising steps; 0 for a network that guesses a step at once, from no noise.
         guidance: How far the guess goes away from the one without actions; 1 leaves it.
-        stabilise: Level of noise that is added to what was drawn, before it is gone on from.
-        forget: Fetch the last frame in place of those that the memory picks.
+        stabilise: Noise level added to generated frames before the next step.
+        forget: Fetch the last frame instead of the memory's picks.
     """
 
     steps: int = 1
@@ -70,16 +70,7 @@ class Sampling:
 
 
 class SampledNetwork:
-    """A network and how it is asked.
-
-    Args:
-        net: The network.
-        sampling: How it is asked.
-        codec: What turns its planes into pixels. None: it draws pixels.
-        most: Frames of the past that are taken in at most; 0 for all.
-        device: Where it runs.
-        half: In bfloat16 where that is safe.
-    """
+    """A network, sampled from at most `most` past frames (0: all), with `half` in bfloat16 where that is safe."""
 
     def __init__(
         self,
@@ -102,25 +93,13 @@ class SampledNetwork:
         return frames
 
     def frames(self, past: NDArray[np.uint8], rows: Rows, seed: int) -> Iterator[NDArray[np.uint8]]:
-        """Draw what follows a past whose actions are not known.
-
-        Args:
-            past: (n, H, W, 3), n from 1.
-            rows: (horizon, columns): what leads to each frame to draw.
-            seed: Seed of the noise.
-
-        Yields:
-            (K, H, W, 3) uint8, the last one shorter where the horizon ends in it.
-        """
+        """Generate chunks (K, H, W, 3) uint8 after a past (n, H, W, 3) of unknown actions; the last may be short."""
         for (chunk,) in self.batch([Question(past, rows, seed)]):
             yield chunk
 
     def batch(self, asked: Sequence[Question]) -> Iterator[list[NDArray[np.uint8]]]:
-        """Draw what follows each of several pasts, side by side.
-
-        Yields:
-            A chunk (K, H, W, 3) uint8 for each question, the last ones shorter where the horizon ends in them.
-        """
+        """Generate for several questions at once: each time a chunk (K, H, W, 3) uint8 per question, cut to its
+        horizon."""
         chunks = self._drawn(asked)
         while True:
             # Never across a yield: whoever takes a chunk and trains on must have gradients.

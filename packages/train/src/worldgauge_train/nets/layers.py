@@ -29,14 +29,7 @@ def rotated(x: Tensor, at: Tensor) -> Tensor:
 
 
 def attended(q: Tensor, k: Tensor, v: Tensor, mask: Any = None) -> Tensor:
-    """Attend.
-
-    Args:
-        q: (B, heads, n, d).
-        k: (B, heads, m, d).
-        v: (B, heads, m, d).
-        mask: (n, m), True where one sees the other; each sees some. Or what `blocked` made of that. None: all see all.
-    """
+    """Attend; q, k, v are (B, heads, n, d). The mask is (n, m), True if one sees the other, or is from `blocked`."""
     if mask is None or isinstance(mask, Tensor):
         return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     mixed: Tensor = _flex(q.is_cuda)(q, k, v, block_mask=mask)
@@ -44,25 +37,14 @@ def attended(q: Tensor, k: Tensor, v: Tensor, mask: Any = None) -> Tensor:
 
 
 def placed(mask: Tensor, device: torch.device) -> Any:
-    """A mask on a device, as attention takes it there.
-
-    On CUDA `flex_attention` skips the blocks of a long mask in which nobody sees anybody. A short mask has none. Its
-    gradients add up in any order, so it is left out where the same bytes are asked for.
-
-    Args:
-        mask: (n, m), True where one sees the other.
-        device: The device.
-    """
+    """A mask on a device: for a long one on CUDA, blocks for `flex_attention`, which skips empty ones. Its gradients
+    add up in any order, so it is not used in deterministic runs."""
     is_long = device.type == "cuda" and min(mask.shape) >= LONG and not torch.are_deterministic_algorithms_enabled()
     return blocked(mask.to(device)) if is_long else mask.to(device)
 
 
 def blocked(mask: Tensor) -> Any:
-    """A mask as `flex_attention` takes it, for any batch and all heads.
-
-    Args:
-        mask: (n, m), True where one sees the other.
-    """
+    """A mask (n, m), True if one sees the other, as `flex_attention` takes it."""
     from torch.nn.attention.flex_attention import create_block_mask
 
     def sees(batch: Tensor, head: Tensor, one: Tensor, other: Tensor) -> Tensor:
@@ -80,15 +62,8 @@ def _flex(compiled: bool) -> Any:
 
 
 def forced(steps: int, lead: int, window: int) -> Tensor:
-    """Who sees whom in teacher forcing: [clean steps 0 .. steps - 2 | noisy steps lead .. steps - 1].
-
-    Clean i sees clean j for 0 <= i - j < window; noisy i sees itself, and clean j for 0 < i - j < window.
-
-    Args:
-        steps: Steps.
-        lead: Steps that are only seen.
-        window: Steps within sight, the own one counted.
-    """
+    """Teacher-forcing mask over [clean steps 0 .. steps - 2 | noisy steps lead .. steps - 1], True if one sees the
+    other. Clean i sees clean j for 0 <= i - j < window; noisy i sees itself, and clean j for 0 < i - j < window."""
     at = torch.cat([torch.arange(steps - 1), torch.arange(lead, steps)])
     noisy = torch.arange(len(at)) >= steps - 1
     apart = at[:, None] - at[None, :]
@@ -97,11 +72,7 @@ def forced(steps: int, lead: int, window: int) -> Tensor:
 
 
 def both_ways(lead: int, steps: int) -> Tensor:
-    """Who sees whom where the future is seen too: the steps of the past each other, all others everything.
-
-    Returns:
-        (steps, steps) bool.
-    """
+    """The mask (steps, steps) with a visible future: steps of the past see each other, all others everything."""
     past = torch.arange(steps) < lead
     return ~past[:, None] | past[None, :]
 
@@ -111,11 +82,7 @@ KEPT = 3.0
 
 
 class Recurrence(nn.Module):
-    """A state along time. Its output is zero at first.
-
-    Args:
-        width: Size of a token and of the state.
-    """
+    """A state along time. Its output is zero at first."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -125,14 +92,8 @@ class Recurrence(nn.Module):
         nn.init.zeros_(self.out.bias)
 
     def forward(self, x: Tensor, clean: int, lead: int, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Carry the state through finished steps; steps that are being drawn read it.
-
-        Args:
-            x: (B, T, N, d) tokens: `clean` finished steps, and those that are being drawn.
-            clean: How many are finished; they move the state.
-            lead: Finished steps before the first that is being drawn. Each of these follows the one before it.
-            state: (B, N, d) before the first; None for none.
-        """
+        """Carry the state (B, N, d) through `clean` finished steps of x (B, T, N, d); each later step reads it. The
+        first of these follows finished step `lead` - 1."""
         keep, value = torch.sigmoid(self.keep(x)), self.value(x)
         state = torch.zeros_like(x[:, 0]) if state is None else state
         states = [state]
@@ -151,15 +112,9 @@ RAY = 6
 
 
 def rays(relative: Tensor, grid: tuple[int, int]) -> Tensor:
-    """Pluecker coordinates of the rays through the places of frames: direction d, and moment p x d of its camera at p.
-
-    Networks are not told of lenses, so that of all frames sees 90 degrees from side to side; rows of actions are told
-    in multiples of what they are with that one, too.
-
-    Args:
-        relative: (..., 5) poses of the frames as seen from another: metres forward, to the left and up, yaw and pitch.
-        grid: (rows, columns) of places.
-    """
+    """Pluecker coordinates of the rays of tokens: direction d, and moment p x d of the camera at p. Poses (..., 5):
+    metres forward, left, up, yaw, pitch. Every field of view counts as 90 degrees, to which action rows are scaled
+    too."""
     down, across = grid
     columns, rows = (torch.arange(n, device=relative.device, dtype=relative.dtype) + 0.5 for n in (across, down))
     left = (1 - 2 * columns / across).expand(down, across).flatten()
@@ -183,17 +138,8 @@ def rays(relative: Tensor, grid: tuple[int, int]) -> Tensor:
 
 
 class StepEmbedding(nn.Module):
-    """Embed a step: e = MLP(sines of its level) + A(its actions), A's last layer zero at first.
-
-    Actions are added to the level's embedding, as in MIND-World; equal in quality to modulation of their own and for
-    fewer weights.
-
-    Args:
-        width: Size of e.
-        columns: Numbers that describe the action of one frame.
-        frames: Frames a step.
-        fetched: Frames fetched from memory, M; their poses are told too.
-    """
+    """Embed a step: e = MLP(sines of its level) + A(its actions), A's last layer zero at first. Added as in MIND-World;
+    it equals the quality of separate modulation with fewer weights."""
 
     def __init__(self, width: int, columns: int, frames: int, fetched: int = 0) -> None:
         super().__init__()
@@ -226,16 +172,8 @@ _REACH = 2
 
 
 class MovingHead(nn.Module):
-    """Turn features into the frames of a step.
-
-    Args:
-        channels: Channels of the features.
-        frames: Frames a step, K.
-        sources: Frames that may be moved.
-        planes: Planes of a frame, P.
-        patch: How many times the height and width of frames are those of the features.
-        wraps: The left border joins the right one, as in panoramas.
-    """
+    """Turn features into the frames of a step: moves and mixes `sources` frames, and adds a residual. Features have 1 /
+    `patch` of the frames' height and width."""
 
     def __init__(
         self, channels: int, frames: int, sources: int, planes: int = 3, patch: int = 2, wraps: bool = False
@@ -247,15 +185,8 @@ class MovingHead(nn.Module):
         nn.init.zeros_(self.out.bias)
 
     def forward(self, features: Tensor, sources: Tensor) -> Tensor:
-        """Draw a step.
-
-        Args:
-            features: (B, channels, H / patch, W / patch).
-            sources: (B, sources, P, H, W), the last frame first.
-
-        Returns:
-            (B, K, P, H, W).
-        """
+        """Generate a step (B, K, P, H, W); features (B, channels, H / patch, W / patch), sources (B, sources, P, H, W),
+        newest first."""
         b, s, p, h, w = sources.shape
         k = self.frames
         plain, motion = self.out(features).split([self.plain, 3 * s * k], dim=1)
@@ -278,16 +209,7 @@ class MovingHead(nn.Module):
 
 
 class PlainHead(nn.Module):
-    """Add what the last frame lacks, and move nothing.
-
-    Args:
-        channels: Channels of the features.
-        frames: Frames a step, K.
-        sources: Frames that are given; the first is added to.
-        planes: Planes of a frame, P.
-        patch: How many times the height and width of frames are those of the features.
-        wraps: The left border joins the right one, as in panoramas.
-    """
+    """Add what the last frame, the first of `sources`, lacks, and move nothing; sizes as for `MovingHead`."""
 
     def __init__(
         self, channels: int, frames: int, sources: int, planes: int = 3, patch: int = 2, wraps: bool = False
@@ -299,15 +221,8 @@ class PlainHead(nn.Module):
         nn.init.zeros_(self.out.bias)
 
     def forward(self, features: Tensor, sources: Tensor) -> Tensor:
-        """Draw a step.
-
-        Args:
-            features: (B, channels, H / patch, W / patch).
-            sources: (B, sources, P, H, W), the last frame first.
-
-        Returns:
-            (B, K, P, H, W).
-        """
+        """Generate a step (B, K, P, H, W); features (B, channels, H / patch, W / patch), sources (B, sources, P, H, W),
+        newest first."""
         added = functional.pixel_shuffle(self.out(features), self.patch)
         drawn: Tensor = sources[:, :1] + added.unflatten(1, (self.frames, -1))
         return drawn
@@ -317,37 +232,21 @@ HEADS: Mapping[str, type[MovingHead] | type[PlainHead]] = {"moving": MovingHead,
 
 
 class RoundConv(nn.Conv2d):
-    """A convolution of 3x3 whose input may go round: the left border joins the right one.
-
-    Args:
-        inner: Channels of the input.
-        outer: Channels of the output.
-        wraps: Whether it goes round; zeros lie beyond the borders otherwise.
-        stride: Step of the output.
-    """
+    """A 3x3 convolution; with `wraps` the left border joins the right one, otherwise zeros are outside."""
 
     def __init__(self, inner: int, outer: int, wraps: bool, stride: int = 1) -> None:
         super().__init__(inner, outer, 3, stride=stride, padding=(1, 0 if wraps else 1))
         self.wraps = wraps
 
     def forward(self, x: Tensor) -> Tensor:
-        """Convolve.
-
-        Args:
-            x: (B, inner, H, W).
-        """
+        """Convolve (B, inner, H, W)."""
         made: Tensor = super().forward(functional.pad(x, (1, 1, 0, 0), mode="circular") if self.wraps else x)
         return made
 
 
 def moved_by(frames: Tensor, flow: Tensor, wraps: bool = False) -> Tensor:
-    """Look up each pixel of frames at a distance, with bicubic interpolation.
-
-    Args:
-        frames: (N, C, H, W).
-        flow: (N, 2, H, W), how many pixels to the right and down of itself each pixel looks.
-        wraps: Beyond the left border lies the right one. Otherwise beyond a border lies its last pixel.
-    """
+    """Sample frames (N, C, H, W), bicubic, at `flow` (N, 2, H, W): pixels right and down of each pixel. `wraps` joins
+    left and right; other borders repeat."""
     h, w = frames.shape[-2:]
     x = torch.arange(w, device=frames.device, dtype=frames.dtype)
     y = torch.arange(h, device=frames.device, dtype=frames.dtype)
@@ -364,15 +263,8 @@ def moved_by(frames: Tensor, flow: Tensor, wraps: bool = False) -> Tensor:
 
 
 def interpolated(frames: Tensor, right: Tensor, below: Tensor) -> Tensor:
-    """Look up frames at places, with bicubic interpolation, as `grid_sample` does, in operations of one order.
-
-    The gradient of `grid_sample` adds up in any order on GPUs; this takes several times as long, to the same bytes.
-
-    Args:
-        frames: (N, C, H, W). Beyond a border lies its last pixel.
-        right: (N, h, w) pixels from the left, 0 for the middle of the first.
-        below: (N, h, w) pixels from the top.
-    """
+    """Sample frames (N, C, H, W) at pixels (N, h, w), 0 the middle of the first: as bicubic `grid_sample`, but to the
+    same bytes. Its gradient adds up in any order on GPUs; this takes several times as long."""
     (h, w), (first_x, first_y) = frames.shape[-2:], (right.floor(), below.floor())
     across, down = _cubic(right - first_x), _cubic(below - first_y)
     flat, made = frames.flatten(2), torch.zeros((), device=frames.device, dtype=frames.dtype)

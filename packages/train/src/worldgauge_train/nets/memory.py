@@ -12,25 +12,13 @@ from worldgauge_train.nets.reckoning import Poses, angle_between
 
 
 class FrameMemory:
-    """A memory. This one remembers nothing: a new one overrides `picks` or `mixer`.
-
-    Args:
-        frames: Frames that it may fetch for each step.
-
-    Attributes:
-        frames: Frames that it does fetch for each step, M.
-    """
+    """A memory of frames, M fetched per step. This one remembers nothing: subclasses override `picks` or `mixer`."""
 
     def __init__(self, frames: int = 0) -> None:
         self.frames = 0
 
     def picks(self, path: Poses, target: Poses) -> NDArray[np.intp]:
-        """Choose frames to fetch.
-
-        Args:
-            path: (n, 5) poses of all frames that may be fetched, n from 1, the oldest first.
-            target: (5,) pose of the last frame of the step to draw.
-        """
+        """Choose frames to fetch: `path` (n, 5) are poses, oldest first; `target` (5,) is the step's last one."""
         return np.zeros(0, np.intp)
 
     def mixer(self, width: int) -> Any:
@@ -65,22 +53,13 @@ SPREAD = 12
 
 @memories.register("fetched")
 class Fetched(FrameMemory):
-    """The frames of all seen and drawn ones that were taken nearest to where the step leads, as reckoned from keys.
-
-    Args:
-        frames: How many are fetched, M.
-    """
+    """The frames of all seen and drawn ones that were taken nearest to where the step leads, as reckoned from keys."""
 
     def __init__(self, frames: int = 2) -> None:
         self.frames = frames
 
     def picks(self, path: Poses, target: Poses) -> NDArray[np.intp]:
-        """Choose the nearest in distance / 2 m + angle / 30 degrees, none within 12 frames of another.
-
-        Args:
-            path: (n, 5) poses of all frames that may be fetched.
-            target: (5,) pose of the last frame of the step to draw.
-        """
+        """Choose the nearest in distance / 2 m + angle / 30 degrees, none within 12 frames of another."""
         far = np.linalg.norm(path[:, :3] - target[:3], axis=1) / METRES + angle_between(path, target) / RADIANS
         numbers = np.arange(len(path))
         chosen: list[int] = []

@@ -14,15 +14,8 @@ POSE = 5
 
 
 def reckoned(moves: ArrayLike, start: ArrayLike = (0.0,) * POSE) -> Poses:
-    """Follow nominal moves; each step goes along the mean of the headings before and after it.
-
-    Args:
-        moves: (T, 5) of `actions.motions`: metres forward, to the left and up, radians of yaw and of pitch.
-        start: Pose before the first.
-
-    Returns:
-        (T, 5) poses after each.
-    """
+    """Poses (T, 5) after moves (T, 5): metres forward, left, up, radians of yaw, pitch. A step follows the mean of its
+    headings."""
     forward, left, up, turn, tilt = np.asarray(moves, np.float64).T
     x, y, z, yaw, pitch = np.asarray(start, np.float64)
     after = yaw + np.cumsum(turn)
@@ -38,11 +31,7 @@ def in_mirror(path: Poses) -> Poses:
 
 
 def seen_from(path: Poses, here: Poses) -> Poses:
-    """Poses as seen from a pose.
-
-    Returns:
-        (..., 5): metres forward, to the left and up, and the differences of yaw and pitch.
-    """
+    """Poses as seen from a pose, (..., 5): metres forward, left and up, and differences of yaw and pitch."""
     apart = path - here
     c, s = np.cos(here[3]), np.sin(here[3])
     turned = np.mod(apart[..., 3] + np.pi, 2 * np.pi) - np.pi
@@ -51,11 +40,7 @@ def seen_from(path: Poses, here: Poses) -> Poses:
 
 
 def angle_between(path: Poses, here: Poses) -> NDArray[np.float64]:
-    """Angles between the directions of view.
-
-    Returns:
-        (...) radians.
-    """
+    """Angles between the directions of view, (...) radians."""
     cosine = np.sin(path[..., 4]) * np.sin(here[4])
     cosine = cosine + np.cos(path[..., 4]) * np.cos(here[4]) * np.cos(path[..., 3] - here[3])
     angles: NDArray[np.float64] = np.arccos(np.clip(cosine, -1, 1))

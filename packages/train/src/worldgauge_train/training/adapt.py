@@ -26,32 +26,20 @@ Schedule = Literal["constant", "cosine"]
 
 @dataclass(frozen=True)
 class Adaptation:
-    """How a brought pipeline is post-trained.
+    """How an external pipeline is post-trained.
 
     Attributes:
-        weights: "lora", or "all" weights of its network.
-        rank: Rank of LoRA.
-        alpha: Its scale is alpha / rank.
-        targets: Layers that LoRA is put beside.
-        actions: Whether actions are told, by injection into the embedding of the level.
-        told: What is told of an action; as in `recipe.Recipe`.
-        prompt: The words: "" for none, "text" for those of the clip, "nav/v1" for the steps of a walk in words.
+        weights: "lora", at scale alpha / rank beside the layers `targets`, or "all" weights of its network.
+        actions: Whether actions are injected into the embedding of the noise level.
+        told: Inputs from an action, as in `recipe.Recipe`; so are stride and parts.
+        prompt: "" for none, "text" for that of the clip, "nav/v1" for the steps of an episode in words.
         size: (width, height) in pixels.
-        frames: Frames of a clip, the picture that it begins with counted.
-        stride: As in `recipe.Recipe`.
-        batch: Clips a step.
-        parts: Parts of a batch, as in `recipe.Recipe`.
-        epochs: How often each clip is shown, on average.
-        steps: Steps of training; 0 for those of the epochs.
-        learning_rate: Of AdamW.
-        schedule: "constant", or "cosine" down to nothing.
+        frames: Frames of a clip, including the image that it begins with.
+        epochs: How often each clip is used, on average.
+        steps: Training steps; 0 for those of the epochs.
         warm_up: Steps until the learning rate is reached.
-        decay: Weight decay.
-        clip_norm: Largest norm of a gradient.
-        average: Decay of the average of the weights; 0 keeps those of the last step.
-        shift: Shift of the levels of noise; 0 for the pipeline's own.
-        checkpointing: Whether activations are computed again on the way back, which saves memory.
-        seed: Seed of weights and draws.
+        average: Decay of the average of the weights; 0 for those of the last step.
+        shift: Shift of the noise levels; 0 for the pipeline's own.
     """
 
     weights: str = "lora"
@@ -152,11 +140,7 @@ METADATA, COMMAND = "metadata.csv", "train.sh"
 
 
 class Exported(NamedTuple):
-    """What was written.
-
-    Attributes:
-        left_out: Reason by id of a walk that is left out.
-    """
+    """What was written; `left_out` is the reason by clip id."""
 
     clips: int
     left_out: dict[str, str]
@@ -178,10 +162,8 @@ def augmented_frames(n: int) -> list[list[int]]:
 
 
 def write_diffsynth(clips: Sequence[TrainingClip], out: Path, recipe: Adaptation, form: str = "diffsynth") -> Exported:
-    """Write clips of 121 frames, metadata.csv with their paths and prompts, and the command that trains on them.
-
-    Walks that are too short, cannot be read or have no words are left out.
-    """
+    """Write clips of 121 frames, metadata.csv, and the training command. Clips that are short, unreadable or without
+    words are left out."""
     if form not in FORMS:
         raise UsageError(f"--write {form}: known are {', '.join(FORMS)}")
     left_out: dict[str, str] = {}

@@ -40,13 +40,7 @@ VALIDATED_STEPS = 10
 
 
 class Shown(NamedTuple):
-    """Clips of a step.
-
-    Attributes:
-        frames: (B, T, 3, H, W) uint8.
-        rows: (B, T, columns): what led to each frame.
-        prompts: B prompts.
-    """
+    """Clips of a step: frames (B, T, 3, H, W) uint8, rows (B, T, columns) that led to them, and B prompts."""
 
     frames: Tensor
     rows: Tensor
@@ -55,14 +49,7 @@ class Shown(NamedTuple):
 
 @dataclass
 class Adapting(Learned):
-    """What is learned of a brought pipeline, for `stepping`.
-
-    Attributes:
-        recipe: How it is post-trained.
-        brought: The pipeline.
-        adapter: What is learned beside it.
-        drawn_at: None: losses of levels are not told apart.
-    """
+    """What is learned of an external pipeline, for `stepping`. Without `drawn_at`, losses are not logged by level."""
 
     recipe: Adaptation
     brought: Brought

@@ -35,10 +35,7 @@ def check_disk(folder: Path, needed: Mapping[str, int]) -> None:
 
 @contextmanager
 def one_writer(folder: Path) -> Iterator[None]:
-    """Let one process at a time make what a folder of a cache lacks; others wait, and then find it made.
-
-    Within it, it cannot be entered again for the same folder.
-    """
+    """Let one process at a time fill a folder of a cache; others wait. It is not reentrant for a folder."""
     path = folder.with_name(f".{folder.name}.lock")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -64,10 +61,10 @@ class CachedClip:
 
     Attributes:
         scene: Digest of its world, or None.
-        frames: (T, H, W, 3) uint8, mapped.
-        rows: (T, columns): what is told of the action that led to each frame; zeros for the first.
-        poses: (T, 5) reckoned from the actions.
-        terms: Under whose terms its pictures are.
+        frames: (T, H, W, 3) uint8, memory-mapped.
+        rows: (T, columns): the action that led to each frame; zeros for the first.
+        poses: (T, 5), dead reckoning from the actions.
+        terms: Licence of its images.
     """
 
     id: str
@@ -80,13 +77,7 @@ class CachedClip:
 
     @classmethod
     def of(cls, clip: TrainingClip, frames: NDArray[np.uint8], told: Told) -> CachedClip:
-        """A clip with its frames.
-
-        Args:
-            clip: The clip.
-            frames: (T, H, W, 3) uint8.
-            told: As for `action_rows`.
-        """
+        """A clip with its frames (T, H, W, 3) uint8; `told` as for `action_rows`."""
         rows = action_rows(clip.actions, clip.camera, told)
         rows = np.concatenate([np.zeros((1, rows.shape[1]), np.float32), rows])
         poses = np.concatenate([np.zeros((1, POSE)), reckoned(motions(clip.actions))])
@@ -113,16 +104,9 @@ def cached_clips(
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Cached:
-    """Map the frames of clips. Those that are not in the cache are decoded first, to the same bytes by any workers.
-
-    Args:
-        clips: The clips.
-        size: (width, height) of the frames, averaged over areas.
-        folder: Folder of all caches. Each lies in a folder named by what it holds.
-        told: As for `action_rows`.
-        workers: Files that are decoded at once.
-        progress: Called with the number of clips that are ready, and of all.
-    """
+    """Map the frames of clips at a size (width, height), and decode missing ones: the same bytes by any workers.
+    `folder` holds a folder per cache, named by its content; `progress` gets the clips that are ready and their
+    total."""
     if not clips:
         raise UsageError("there are no clips to train on")
     place = folder / digest_of(dumps([_FORMAT, *size, *(clip.fingerprint for clip in clips)]))[:32]
@@ -224,9 +208,9 @@ class Batch(NamedTuple):
     Attributes:
         frames: (B, T, H, W, 3) uint8, or as `Windows.look` gives them.
         rows: (B, T, columns): what led to each frame.
-        fetched: (B, S, M, ...) frames alike that a memory fetched for each step after the past; M may be 0.
+        fetched: (B, S, M, ...) frames from memory for each step after the past; M may be 0.
         relative: (B, S, M, 5) their poses as seen from the end of the step.
-        places: The clip of each window by its id, and where in it the window begins.
+        places: Clip id and first frame of each window.
     """
 
     frames: NDArray[Any]
@@ -238,15 +222,14 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Windows:
-    """Draws windows of clips, each start of a window as likely as any other.
+    """Samples windows of clips uniformly over all possible starts.
 
     Attributes:
         past: Frames of a window that a model is shown, C.
         length: Frames of a window in all.
-        mirror: What a mirror makes of `rows`. None where nothing is mirrored, such as of words or an arm.
-        step: Frames a step, K, for memories that fetch frames for each.
-        memory: What fetches frames of the same clip.
-        look: How frames are looked at.
+        mirror: What a mirror makes of `rows`. None without mirroring, as for words or an arm.
+        step: Frames per step, K, for memories that fetch frames for each.
+        look: Maps clips to the frames of the batch.
     """
 
     clips: Sequence[CachedClip]
@@ -308,10 +291,8 @@ class Windows:
         return Batch(np.stack(frames), told_rows, np.stack(fetched), told_poses, tuple(places))
 
     def _recalled(self, clip: CachedClip, shown: NDArray[Any], at: int, short: bool) -> tuple[NDArray[Any], Poses]:
-        """Frames that are fetched for each step of a window that begins at a frame, and where they were taken.
-
-        What the network sees anyhow, its past, is not fetched again. In a short window only one frame was ever seen.
-        """
+        """Frames fetched for each step of a window, and their poses; none of its past, which the network sees anyway.
+        In a short window only one frame was ever seen."""
         steps, first = (self.length - self.past) // self.step, at + self.past
         if not self.memory.frames:
             return np.zeros((steps, 0, *shown.shape[1:]), shown.dtype), np.zeros((steps, 0, POSE))

@@ -69,20 +69,17 @@ Split = Literal["train", "val", "test"]
 
 @dataclass(frozen=True)
 class TrainingClip:
-    """A recorded walk of T frames to learn from.
+    """A recorded episode of T frames to learn from.
 
     Attributes:
         name: Its name in its source.
-        source: Name of the training source that it comes from.
         split: Split of its world.
         fingerprint: Digest of all that was read.
-        frames: T frames, decoded when needed.
         actions: T - 1 rows; row t leads to frame t + 1.
         poses: (T, 4, 4) camera-to-world, metres.
-        camera: Camera of every frame; a `Panorama` where they are equirectangular.
-        text: What is seen or done, in words. None where nobody said it.
-        world: The world; None where only the recording exists.
-        licence: Under whose terms its pictures are, as its set tells it. None: by its world; see `terms`.
+        text: What is seen or done, in words, if known.
+        world: The world. None if only the recording exists.
+        licence: Of its images, as its set states it. None: by its world; see `terms`.
     """
 
     name: str
@@ -145,12 +142,7 @@ class TrainingClip:
 
 
 class DamagedClip(NamedTuple):
-    """A clip that cannot be used.
-
-    Attributes:
-        id: Source and name.
-        why: Why, in one line.
-    """
+    """A clip that cannot be used, by source and name, and why, in one line."""
 
     id: str
     why: str

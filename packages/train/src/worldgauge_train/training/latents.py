@@ -31,10 +31,7 @@ _HELD_OUT = 10
 
 
 def trained_codec(codec: Codec, clips: Sequence[CachedClip] | None, recipe: Recipe, path: Path) -> None:
-    """Train a codec, or read it where it is ready.
-
-    One clip in ten is not trained on, and judges it.
-    """
+    """Train a codec, or read it if it is ready. One clip in ten is held out to evaluate it."""
     if clips is None:
         save_tensors(path, codec.state_dict())
         return
@@ -77,23 +74,13 @@ def seconds_of_codec(codec: Codec, clips: Sequence[CachedClip], recipe: Recipe, 
 
 
 def reconstruction_loss(made: Tensor, seen: Tensor) -> Tensor:
-    """Mean absolute error of frames and of their differences between neighbours.
-
-    Args:
-        made: (B, 3, H, W) decoded frames.
-        seen: The frames.
-    """
+    """Mean absolute error of decoded frames (B, 3, H, W) and of the differences between their neighbours."""
     error = made - seen
     return error.abs().mean() + error.diff(dim=-1).abs().mean() + error.diff(dim=-2).abs().mean()
 
 
 def fidelity_db(codec: Codec, seen: Tensor) -> float:
-    """PSNR of frames that went through a codec.
-
-    Args:
-        codec: The codec.
-        seen: (B, 3, H, W), -1 to 1.
-    """
+    """PSNR of frames (B, 3, H, W) in -1..1 that went through a codec."""
     with torch.no_grad():
         made = codec.decode(codec.encode(seen)).clamp(-1, 1)
     return float(10 * torch.log10(4 / (made - seen).square().mean()))
@@ -135,14 +122,8 @@ def look_through(codec: Codec, clips: Collection[CachedClip], folder: Path | Non
 
 
 class Planes:
-    """Encodes clips when they are first needed, as they are and in the mirror, of which a codec makes other planes.
-
-    Args:
-        codec: The codec.
-        stored: Ids of clips whose planes are kept on disk, as float16, if there is a folder.
-        folder: Where to; they lie in a folder named by the codec and by what makes them, see `_maker`.
-        device: Where clips are encoded.
-    """
+    """Encodes clips on first use, also mirrored, since the planes of a mirrored clip are different. Those of `stored`
+    ids are on disk as float16, in a folder named by the codec and `_maker`."""
 
     def __init__(self, codec: Codec, stored: Collection[str], folder: Path | None, device: str) -> None:
         self._codec, self._stored, self._device = codec, stored, device

@@ -36,12 +36,7 @@ Sink = Callable[[int, Mapping[str, float]], None]
 
 
 class Log:
-    """The log of a training.
-
-    Args:
-        folder: Folder of the training.
-        sinks: "tensorboard", "trackio" or both.
-    """
+    """The log of a training; `sinks` are "tensorboard", "trackio" or both."""
 
     def __init__(self, folder: Path, sinks: Sequence[str] = ()) -> None:
         self._folder = folder

@@ -69,24 +69,17 @@ def train(
     deterministic: bool = False,
     progress: Callable[[Mark], None] = lambda mark: None,
 ) -> Path:
-    """Train a network, or go on with it.
+    """Train a network, or resume: `out` is refused if it holds another recipe or other data.
 
     Args:
-        recipe: What is trained, and how.
-        material: What it is trained on.
-        out: Folder of the checkpoint; one that holds another recipe or other data is refused.
-        parent: Folder of the checkpoint that the stage begins from. None for none.
-        minutes: Stop after so long, with the state kept. None to go on to the end.
-        final: Let the learning rate fall over the last half of the minutes, so that they give a finished model.
-        validation: What the model is asked after a quarter, a half and all of the steps. None for nothing.
-        sinks: "tensorboard" and "trackio": where the log goes besides its files.
-        device: Where the network is trained, such as "cuda".
+        parent: Folder of the checkpoint that the stage begins from.
+        minutes: Stop after this time, with the state saved.
+        final: Let the learning rate fall over the last half of the minutes, for a finished model.
+        validation: What to validate after a quarter, a half and all of the steps.
         precision: "bfloat16" where that is safe, or "float32" throughout. Weights are float32 in both.
-        compiled: Compile the networks, on GPUs.
         spreads: Whether several processes spread the weights. None: those of large networks.
-        shard_mb: Keep the weights in files of at most so many MiB. None for one file.
-        deterministic: To the same bytes on GPUs, too, at a price.
-        progress: Called now and then.
+        shard_mb: Split the weights into files of at most this many MiB.
+        deterministic: The same bytes on GPUs too, but slower.
     """
     kind, memory, team = stages.get(recipe.stage), memories.get(recipe.memory)(recipe.fetched), Team(device, spreads)
     team.own(recipe.parts)
@@ -147,10 +140,8 @@ def plan_training(
     device: str = "cpu",
     precision: Precision = "float32",
 ) -> list[TrainingPlan]:
-    """Say what stages of a training would be, from a few steps of each that are thrown away. Nothing is written.
-
-    Each begins from what those steps made of the one before, and a codec that learns is taken as it begins.
-    """
+    """Plan the stages of a training from a few steps of each, writing nothing. Each begins from those steps of the
+    previous one; a codec that learns is taken untrained."""
     start = read_parent(recipes[0], stages.get(recipes[0].stage), parent)
     plans = []
     for recipe in recipes:

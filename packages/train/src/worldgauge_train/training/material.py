@@ -33,13 +33,12 @@ class SourceProof(NamedTuple):
     """What was read from one training source.
 
     Attributes:
-        source: Its name, of walks with their settings.
-        split: Split of its worlds.
+        source: Its name, with its settings if it generates episodes.
         scenes: Digests of their worlds, sorted.
-        unknown: Clips whose world is not known.
+        unknown: Number of clips whose world is not known.
         digest: Digest of `scenes`.
-        terms: Under whose terms its pictures are, sorted; "none" where there is no restriction.
-        drawn: Whether its clips are drawn while training; there are more then at every step.
+        terms: Licences of its images, sorted; "none" if there is no restriction.
+        drawn: Whether its clips are generated during training, more at every step.
     """
 
     source: str
@@ -131,14 +130,12 @@ class Material:
     """What is trained on.
 
     Attributes:
-        spaces: Names of their action spaces.
-        columns: Columns of their rows.
-        mirror: What a mirror makes of a row. None where nothing is mirrored.
-        fps: Frames a second; None where clips differ.
-        space: An action space of theirs.
-        view: "perspective", or "panorama" where all frames are equirectangular.
-        place: Folder of their decoded frames. None where they lie in memory.
-        ring: Walks that are drawn while training.
+        columns: Columns of the action rows.
+        mirror: What a mirror makes of a row. None without mirroring.
+        fps: Frames per second. None if clips differ.
+        space: One of the action spaces.
+        place: Folder of their decoded frames. None if in memory.
+        ring: Episodes that are generated during training.
         damaged: Clips that are left out.
     """
 
@@ -168,11 +165,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a training has come.
-
-    Attributes:
-        loss: Median of the latest losses.
-    """
+    """How far a training has come; `loss` is the median of the latest losses."""
 
     step: int
     steps: int
@@ -182,18 +175,18 @@ class Mark:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What a stage of a training would be, before it is begun.
+    """What a stage of a training would take.
 
     Attributes:
         parameters: Weights of the network.
-        flops: Floating-point operations of a step, there and back.
-        step_s: Seconds of a step here, measured; where steps differ, the mean.
-        memory_gb: Most memory of this process until then.
-        codec_s: Seconds that the training of its codec takes, which comes first.
-        encoding_s: Seconds that bringing all clips into the planes of the codec takes.
-        prepared_s: Seconds until all else is ready that the stage needs, such as the ways of its teacher.
-        frames_per_s: Frames that eight questions at once get, without weight of what was learned.
-        hours: Hours of all that at that speed, without validation.
+        flops: Floating-point operations of a step, forward and backward.
+        step_s: Measured seconds per step here; the mean if steps differ.
+        memory_gb: Peak memory of this process until then.
+        codec_s: Seconds of training its codec first.
+        encoding_s: Seconds of encoding all clips with the codec.
+        prepared_s: Seconds of other preparation, such as the trajectories of its teacher.
+        frames_per_s: Speed of eight rollouts at once; it does not depend on what was learned.
+        hours: Total at that speed, without validation.
     """
 
     stage: str

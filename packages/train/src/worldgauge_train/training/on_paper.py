@@ -27,14 +27,10 @@ class PaperPlan:
     """What a training would take.
 
     Attributes:
-        parameters: Weights of the networks.
-        trained: Those that are trained, without what tells actions.
-        held_gb: Memory for weights, gradients, moments and averages: trained ones in float32, the rest in bfloat16.
-            What a step computes comes on top.
-        flops: Floating-point operations of a step, there and back. None for networks that are no transformers of three
-            axes, or whose description does not tell enough.
-        paper_hours: Hours of all steps on one GPU of that speed.
-        flops_per_s: The speed.
+        trained: Number of weights that are trained, without those of the action injection.
+        held_gb: Weights, gradients, moments, averages: float32 if trained, else bfloat16. Activations are extra.
+        flops: Per step, forward and backward. None unless the configurations describe 3D transformers.
+        paper_hours: Hours of all steps on one GPU of `flops_per_s`.
     """
 
     parameters: int
@@ -86,10 +82,8 @@ def _of_lora(net: Any, recipe: Adaptation, modules: Any) -> int:
 
 
 def _flops(recipe: Adaptation, folder: Path, nets: dict[str, Any]) -> float | None:
-    """Of a step: 2 for each weight and token and 4 for each pair of tokens and channel of a block, three times.
-
-    Of two experts each step asks one.
-    """
+    """FLOPs per step: three times 2 per weight and token, plus 4 per token pair and channel of a block. Of two experts
+    each step uses one."""
     net, vae = nets.get("transformer"), folder / "vae" / "config.json"
     if net is None or not vae.exists():
         return None

@@ -30,53 +30,42 @@ class Recipe:
     """What is trained, and how.
 
     Attributes:
-        stage: Name of the stage, such as "regress" (a step is guessed at once) or "causal" (at levels of noise).
-        architecture: Name of the architecture.
+        stage: Such as "regress" (a step is guessed at once) or "causal" (at noise levels).
         codec: Name of the codec; "pixels" for none.
-        memory: Name of the memory.
-        head: "moving" or "plain".
         size: (width, height) in pixels, multiples of 4.
-        frames: Frames a step, K.
-        stride: Frames of a clip from one that is used to the next, for slow walks.
+        frames: Frames per step, K.
+        stride: Frames of a clip from one that is used to the next, for slow episodes.
         past: Past frames that the network sees, C.
-        drawn: Steps of a window that come after its past.
-        fetched: Frames that a memory fetches for a step, where it fetches any.
+        drawn: Steps of a window after its past.
+        fetched: Frames that a memory fetches per step, if it fetches any.
         channels: Channels of each level of a `conv`.
-        blocks: Blocks a level.
+        blocks: Blocks per level.
         wraps: Whether the left border of a `conv` joins the right one, as in panoramas.
-        bearings: Whether a `conv` that wraps is given the direction of each column, without which it sees all alike.
-        patch: Pixels of a place of a `causal`, across and down.
+        bearings: Whether a `conv` that wraps has each column's direction as input; else it sees all alike.
+        patch: Pixels of a token of a `causal`, across and down.
         width: Size of a token.
-        depth: Blocks.
-        ratio: How many times the width of a token the inner layer of a block has.
-        modulation: "block", a layer a block, or "shared", one for all and a table a block, for fewer weights.
-        poses: How tokens of a `causal` are told the poses of fetched frames: by "numbers", five of each, or in place of
-            these by "rays" of its places (Pluecker coordinates). The embedding of a step is told the numbers in both.
-        heads: Heads of attention.
-        window: Steps within sight, the own one counted.
-        latent_planes: Planes of a frame in the codec "tiny".
-        codec_width: Channels inside it.
+        depth: Number of blocks.
+        ratio: Width of the inner layer of a block, as a multiple of `width`.
+        modulation: "block", a layer per block, or "shared", one for all and a table per block, with fewer weights.
+        poses: Poses of fetched frames in tokens of a `causal`: five "numbers" each, or Pluecker "rays".
+        window: Steps within sight, including the step itself.
+        codec_width: Channels inside the codec "tiny"; `latent_planes` are its outer ones.
         codec_steps: Steps of its training, with 32 frames each.
         codec_folder: Folder of the autoencoder for the codec "diffusers".
-        told: What the network is told of an action: "keys", "motion" (the nominal one, so that walks by different keys
-            and at different rates can be trained on together), "both", or "nothing" (it goes on by itself).
-        batch: Windows a step of training.
-        parts: Parts of a batch, each with chance of its own, that processes share out among themselves.
-        steps: Steps of training.
+        told: Action inputs: "keys", "motion" (nominal, so that keys and rates can be mixed), "both" or "nothing".
+        batch: Windows per training step.
+        parts: Parts of a batch with random numbers of their own, which processes share out.
         optimizer: "adamw", or "muon" for matrices with AdamW for the rest.
         learning_rate: Of AdamW; Muon's is 20 times as high.
         warm_up: Steps until the learning rate is reached; it falls along a cosine over the last half.
-        decay: Weight decay.
-        clip_norm: Largest norm of a gradient.
-        average: Decay of the average of the weights, which is what is kept.
-        checkpointing: Whether what blocks compute is computed again on the way back, which saves memory.
-        own: Share of windows whose last past step is the model's own. Only `conv` has such.
-        trajectories: Windows that the stage `init` lets its teacher draw.
-        init: "ode" (from the teacher's ways down) or "consistency" (from neighbouring levels).
-        critic_steps: Steps of the critic for one of the student, in the stage `distil`.
+        average: Decay of the average of the weights, which is what is saved.
+        checkpointing: Whether the backward pass computes the blocks again, which saves memory.
+        own: Share of windows whose last past step is the model's own, for `conv`.
+        trajectories: Windows for which the teacher of the stage `init` generates trajectories.
+        init: "ode" (from the teacher's trajectories) or "consistency" (from neighbouring levels).
+        critic_steps: Steps of the critic per step of the student, in the stage `distil`.
         guidance: Of the teacher, on actions, in the stage `distil`.
         denoising_steps: Steps of the sampler that a checkpoint is used with.
-        seed: Seed of weights and draws.
     """
 
     stage: str = "regress"

@@ -42,14 +42,7 @@ def drawing_of(stage: TrainingStage, codec: object, most: int, device: str, prec
 
 
 def write_film(path: Path, truths: Sequence[FrameArray], drawn: Sequence[FrameArray], fps: float) -> bool:
-    """Write what was drawn below the truth, the first clips side by side.
-
-    Args:
-        path: The film.
-        truths: (n, H, W, 3) each.
-        drawn: The same of the model.
-        fps: Frames a second.
-    """
+    """Write a video of generated frames below the ground truth (n, H, W, 3), the first clips side by side."""
     try:
         from worldgauge.core.video import Writer
 

@@ -44,13 +44,11 @@ class Parent:
 
     Attributes:
         stage: Stage that made it.
-        net: Its network.
-        codec: Its codec.
-        teacher: The network that taught it, where it keeps one.
+        teacher: The network that taught it, if the checkpoint has one.
         digest: Digest of its weights.
-        lineage: The checkpoints that it came from, the first first.
-        scenes: Digests of the scenes that it was trained on.
-        terms: Under whose terms the pictures are that it was trained on.
+        lineage: The checkpoints that it came from, oldest first.
+        scenes: Digests of its training scenes.
+        terms: Licences of its training images.
     """
 
     stage: str
@@ -64,21 +62,15 @@ class Parent:
 
 
 class TrainingStage(Learned):
-    """A stage. It sets up what it needs, gives a loss for each step, and says what is kept.
-
-    Args:
-        recipe: What is trained, and how.
-        net: The network, with its first weights. A stage that begins from a parent overwrites them.
-        parent: The checkpoint that it begins from. None for none.
+    """A stage: it sets up what it needs, gives a loss for each step, and selects what is saved.
 
     Attributes:
         after: Stages that it may begin from.
         begins: Whether it may begin from nothing.
         at_once: Whether its networks guess a step at once, from no noise.
-        betas: Of AdamW.
-        drawn_at: Levels of the latest losses, where each loss has one.
+        drawn_at: Levels of the latest losses, if each loss has one.
         beside: Networks besides the one that is made; part of the state.
-        scales: Learning rates of those of them that are trained, as shares of the recipe's.
+        scales: Learning rates of trained ones of `beside`, as shares of the recipe's.
     """
 
     recipe: Recipe
@@ -172,12 +164,7 @@ TRAJECTORIES = "trajectories.safetensors"
 @stages.register("init")
 class Init(TrainingStage):
     """A student of few steps learns from a teacher of many, whose weights it begins with.
-
-    Args:
-        recipe: What is trained, and how.
-        net: The student.
-        parent: A checkpoint of the stage "causal" or "teacher".
-    """
+    `parent` is a checkpoint of the stage "causal" or "teacher"."""
 
     after = ("causal", "teacher")
     begins = False
@@ -280,11 +267,7 @@ def ways_of(teacher: VideoNetwork, window: ClipWindow, recipe: Recipe, generator
 
 
 def steps_of(window: ClipWindow, net: VideoNetwork) -> Tensor:
-    """The steps of windows after their past.
-
-    Returns:
-        (B, S, K, P, H, W).
-    """
+    """The steps of windows after their past, (B, S, K, P, H, W)."""
     return window.frames[:, net.shape.past :].unflatten(1, (-1, net.shape.frames))
 
 

@@ -36,11 +36,11 @@ SIGMA = 1.5
 
 
 class StepStatistics(NamedTuple):
-    """Looks of drawn steps.
+    """Statistics of generated steps.
 
     Attributes:
         energy: Mean size of differences between neighbours in a row.
-        detail: Correlation of what is finer than a Gaussian of 1.5 pixels with the truth's.
+        detail: Correlation with the ground truth of what is finer than a Gaussian of 1.5 pixels.
         error: Mean squared error of the first step.
     """
 
@@ -50,12 +50,7 @@ class StepStatistics(NamedTuple):
 
 
 def looks_of(drawn: Tensor, truth: Tensor) -> StepStatistics:
-    """Compare drawn steps with the true ones.
-
-    Args:
-        drawn: (B, S, K, P, H, W).
-        truth: The same of the recording.
-    """
+    """Compare generated steps (B, S, K, P, H, W) with those of the recording."""
     energy = float(drawn.diff(dim=-1).abs().mean())
     fine, true = (_fine(one.flatten(0, 2)).flatten(1) for one in (drawn, truth))
     both = (fine * true).sum(1)
@@ -86,12 +81,7 @@ EVERY, BATCHES, DRAWN_FROM = 10, 2, 2 * FIRST_WINDOW
 @stages.register("distil")
 class Distil(TrainingStage):
     """The student and a critic by turns, `critic_steps` of the critic for one of the student.
-
-    Args:
-        recipe: What is trained, and how.
-        net: The student.
-        parent: A checkpoint of the stage "init", with its teacher.
-    """
+    `parent` is a checkpoint of the stage "init", with its teacher."""
 
     after = ("init",)
     begins = False
@@ -215,13 +205,8 @@ class Distil(TrainingStage):
 def rolled(
     net: VideoNetwork, window: ClipWindow, levels: list[float], generator: torch.Generator, *, number: int | None = None
 ) -> Tensor:
-    """Let a network draw the steps of windows from its own drawing.
-
-    Gradients go through one denoising step, the same for all steps of the rollout; what is gone on from has none.
-
-    Returns:
-        (B, S, K, P, H, W).
-    """
+    """Let a network generate steps (B, S, K, P, H, W) from its own output. Gradients go through one denoising step, the
+    same for all steps; what a step continues from has none."""
     k, c, together = net.shape.frames, net.shape.past, net.at_once
     last = int(torch.randint(len(levels) - 1, (), generator=generator)) if number is None else number
     steps = steps_of(window, net)
@@ -250,13 +235,7 @@ def rolled(
 
 
 def matching_loss(drawn: Tensor, fake: Tensor, real: Tensor) -> Tensor:
-    """A loss whose gradient is the direction in which frames are too likely, scaled by the teacher's error.
-
-    Args:
-        drawn: (B, ...) frames of the student, with gradients.
-        fake: What the critic guesses from them at a level of noise.
-        real: What the teacher guesses.
-    """
+    """A loss (B,) whose gradient is the critic's guess minus the teacher's, scaled by the teacher's error."""
     with torch.no_grad():
         scale = (drawn - real).abs().flatten(1).mean(1).clamp(min=1e-6)
         target = drawn - (fake - real) / scale.reshape(-1, *[1] * (drawn.ndim - 1))

@@ -51,16 +51,13 @@ class ResumableState:
     """The state of a training between two steps.
 
     Attributes:
-        net: The network.
-        average: Running average of its weights, by name; what is kept in the end.
-        optimiser: AdamW, or Muon beside it.
-        generator: Source of chance of torch, on the CPU.
+        average: Running average of the weights, by name; the final weights.
+        generator: Random numbers of torch, on the CPU.
         beside: Other networks of the stage, by name.
-        step: Steps done.
-        seconds: Seconds they took.
+        seconds: Time of all steps.
         skipped: Steps left out for a loss that was not finite, or far above those before.
         losses: Latest losses, for that rule.
-        told: What the log is told of the latest step.
+        told: Log values of the latest step.
     """
 
     net: nn.Module
@@ -75,10 +72,8 @@ class ResumableState:
     told: dict[str, Any] = field(default_factory=dict)
 
     def save(self, folder: Path, *, writes: bool = True) -> None:
-        """Write the state in one step: weights and moments as safetensors, the rest as JSON.
-
-        What is spread over processes is gathered, so any number of them can go on with it.
-        """
+        """Write the state in one step: tensors as safetensors, the rest as JSON. Spread weights are gathered, so any
+        number of processes can resume."""
         tensors = gathered_all(self._tensors(), kept=writes)
         if not writes:
             return
@@ -216,11 +211,8 @@ class _WithMuon:
 
 @contextmanager
 def claimed(out: Path, *made: str) -> Iterator[None]:
-    """Hold a folder while training in it.
-
-    A new training that fails before its first state is kept leaves the folder to another: its config.json is removed,
-    with all that it made and another would take for its own.
-    """
+    """Hold a folder while training in it. A new training that fails before its first state removes its config.json and
+    `made` files, so that another can use the folder."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with open(out / ".lock", "a+") as file:

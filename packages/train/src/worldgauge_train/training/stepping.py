@@ -27,12 +27,7 @@ _TOO_MUCH, _REMEMBERED, _MOST_SKIPPED = 10.0, 101, 10
 
 
 class Learned:
-    """What is learned: a stage, or the adapter of a brought pipeline.
-
-    Attributes:
-        recipe: Says steps, batch, parts, learning rate and the like, and the `length` of a window.
-        drawn_at: Levels of the latest losses, where each loss has one.
-    """
+    """What is learned: a stage, or an external pipeline's adapter; `drawn_at` are levels of the latest losses."""
 
     recipe: Any
     drawn_at: Tensor | None = None
@@ -62,12 +57,7 @@ class Learned:
 
 
 class LearnedModule(nn.Module):  # type: ignore[misc, unused-ignore]
-    """What is learned as one module, so that accelerate sees its weights and where they are used.
-
-    Args:
-        learned: What is learned.
-        nets: Its networks that are trained.
-    """
+    """What is learned as one module, so that accelerate sees its weights and where they are used."""
 
     def __init__(self, learned: Learned, nets: list[Any]) -> None:
         super().__init__()
@@ -81,14 +71,7 @@ class LearnedModule(nn.Module):  # type: ignore[misc, unused-ignore]
 
 @dataclass
 class Stepping:
-    """How steps are taken.
-
-    Attributes:
-        learned: What is learned.
-        asked: The same as a module, prepared by the team.
-        team: The processes.
-        half: In bfloat16 where that is safe.
-    """
+    """How steps are taken: `asked` is `learned` as a module, prepared by the team; `half` is safe bfloat16."""
 
     learned: Learned
     asked: Any
@@ -96,15 +79,9 @@ class Stepping:
     half: bool = False
 
     def take(self, state: ResumableState, window: Any, spent: float = 0.0) -> bool:
-        """Take one step; False where it was left out.
-
-        A batch of several parts has a source of chance for each, so that it is the same for any number of processes.
-
-        Args:
-            state: The state, whose counter of steps is left alone.
-            window: The windows of the step, a tuple of tensors (B, ...).
-            spent: Share of the time that is over, for the learning rate.
-        """
+        """Take one step, without counting it; False if it was left out. Each part of a batch has its own random
+        numbers, so that the number of processes does not matter. `spent`: share of the time that is over, for the
+        learning rate."""
         learned, recipe = self.learned, self.learned.recipe
         for group in state.optimiser.param_groups:
             group["lr"] = group["scale"] * recipe.learning_rate * learned.share(state.step, spent)
@@ -145,14 +122,7 @@ class Stepping:
 
 
 class Hooks(NamedTuple):
-    """What is done beside the steps.
-
-    Attributes:
-        window: Gives the windows of a step.
-        looked: What is found of an average of the weights at a mark, by name; it is not counted as time of training.
-        before_save: Called before the state is kept.
-        progress: Called now and then.
-    """
+    """What is done beside the steps. `looked` evaluates average weights at a mark; its time does not count."""
 
     window: Callable[[int], Any]
     looked: Callable[[int, dict[str, Tensor]], Mapping[str, Any]]
@@ -226,13 +196,7 @@ def late_share(step: int, steps: int, warm_up: int, spent: float = 0.0) -> float
 
 
 def part_of(window: Any, number: int, parts: int) -> Any:
-    """A part of windows.
-
-    Args:
-        window: A named tuple of tensors (B, ...), lists of B, or None.
-        number: Number of the part.
-        parts: Parts in all.
-    """
+    """Part `number` of `parts` of windows: a named tuple of tensors (B, ...), lists of B, or None."""
     if parts == 1:
         return window
     size = len(window[0]) // parts

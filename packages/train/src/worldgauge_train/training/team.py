@@ -19,10 +19,8 @@ SPREAD_ABOVE = 125_000_000
 
 
 def spread(whole: nn.Module, pieces: Sequence[nn.Module], count: int, device: str) -> None:
-    """Leave each process a part of all weights of a module, in place.
-
-    Optimisers and averages that are made afterwards hold such parts too, and gradients are means over the processes.
-    """
+    """Leave each process a part of all weights, in place. Optimisers and averages made later hold such parts too, and
+    gradients are means over the processes."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
@@ -72,27 +70,14 @@ def _part() -> None:
 
 
 class Team:
-    """One process, or several that `accelerate launch` has started.
-
-    Every process draws the same random numbers and goes the same steps. It holds all weights, or, of large networks, a
-    part of each. Of `prepare`, `backward` and
-    `gather` of accelerate alone use is made: its states are pickles, and ours are not.
-
-    Args:
-        device: Where one process trains; of several on GPUs each has its own.
-        spreads: Whether several processes spread the weights. None: those of large networks.
-
-    Attributes:
-        count: Processes.
-        number: Number of this one.
-        device: Where this one trains.
-    """
+    """One process, or several of `accelerate launch`, with the same random numbers and steps."""
 
     def __init__(self, device: str = "cpu", spreads: bool | None = None) -> None:
         self._accelerator: Any = None
         self._spreads, self._is_spread = spreads, False
         self.count, self.number, self.device = 1, 0, device
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            # Only for `prepare`, `backward` and `gather`: its states are pickles, and ours are not.
             from accelerate import Accelerator, DistributedDataParallelKwargs
 
             # In distillation student and critic learn by turns, so that some weights have no gradient.
@@ -117,10 +102,8 @@ class Team:
         return range(self.number, parts, self.count)
 
     def prepared(self, module: nn.Module, pieces: Sequence[nn.Module] = ()) -> Any:
-        """A module whose gradients are means over the processes.
-
-        An optimiser is made afterwards: where weights are spread, others take their place.
-        """
+        """A module whose gradients are means over the processes. Make optimisers afterwards: spreading replaces
+        weights."""
         if self._accelerator is None:
             return module
         weights = sum(one.numel() for one in module.parameters())
@@ -138,9 +121,8 @@ class Team:
             self._accelerator.backward(loss)
 
     def apart(self, module: Any, *, is_last: bool) -> AbstractContextManager[Any]:
-        """Context of a part of a step, forward and back: gradients are exchanged in the last one, or, of weights that
-        are spread, in each, so that no process holds them whole.
-        """
+        """Context of a part of a step, forward and backward. Gradients are exchanged in the last part, but in each if
+        weights are spread, so that no process holds them whole."""
         is_alone = self._accelerator is None or self._is_spread or is_last
         return nullcontext() if is_alone else self._accelerator.no_sync(module)
 

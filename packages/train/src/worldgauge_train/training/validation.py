@@ -44,14 +44,7 @@ COLUMNS = (
 
 
 class RolloutInput(NamedTuple):
-    """What a model is asked.
-
-    Attributes:
-        past: (n, H, W, 3) uint8.
-        rows: (horizon, columns): what leads to each frame to draw.
-        past_rows: (n, columns): what led to each frame of the past.
-        poses: (n + horizon, 5), reckoned.
-    """
+    """What a model is queried with; shapes as in `nets.drawing.Question`."""
 
     past: FrameArray
     rows: Rows
@@ -65,14 +58,7 @@ Rollout = Callable[[Sequence[RolloutInput]], list[FrameArray]]
 
 @dataclass(frozen=True)
 class Validation:
-    """The clips of a validation, and what is asked of them.
-
-    Attributes:
-        clips: The clips.
-        fps: Frames a second.
-        opposite: What replaces actions by their opposites: rows @ this (`opposite_of`).
-        what: What the clips are, for a reader.
-    """
+    """The clips of a validation; `opposite` replaces actions by their opposites: rows @ this (`opposite_of`)."""
 
     clips: Sequence[CachedClip]
     fps: float
@@ -164,12 +150,8 @@ class Validation:
 
 
 def opposite_of(space: ActionSpace, told: Told) -> Rows:
-    """Find what replaces actions by their opposites: rows @ this.
-
-    Buttons that move in opposite directions are exchanged, angles and lengths change their sign, other buttons stay.
-    Where a hand is to be has no opposite, and is mirrored, left to right: else it would be asked for behind the arm and
-    below the table, where no network has ever seen it.
-    """
+    """The matrix that replaces actions by their opposites: rows @ matrix; buttons without an opposite stay. A hand's
+    target is mirrored left to right: its opposite would be behind the arm, where no network has seen it."""
     if told == "nothing":
         return np.eye(1, dtype=np.float32)
     count, moves = len(space), np.array([axis.motion for axis in space.axes], np.float64)
@@ -216,16 +198,8 @@ def energy(frames: FrameArray) -> float:
 
 
 def turns(drawn: Sequence[FrameArray], truths: Sequence[FrameArray], frames: int) -> dict[str, float | None]:
-    """Compare shifts to the side of pairs of frames, 4 apart, where the truth shifts clearly.
-
-    Args:
-        drawn: What a model drew, (n, H, W, 3) each.
-        truths: The same of the recording.
-        frames: Frames that count.
-
-    Returns:
-        Share of pairs with the right sign, mean error in pixels, and number of pairs.
-    """
+    """Share of pairs, 4 frames apart, that shift sideways to the right side; mean error in pixels; number of pairs.
+    Only pairs count in which the ground truth shifts clearly."""
     right, errors = [], []
     for mine, true in zip(drawn, truths, strict=True):
         for first, last in pairwise(range(0, min(frames, len(true)), _GAP)):
@@ -238,12 +212,7 @@ def turns(drawn: Sequence[FrameArray], truths: Sequence[FrameArray], frames: int
 
 
 def sideways_px(before: FrameArray, after: FrameArray) -> float:
-    """How far a picture moves to the right from one frame to another, as a whole, below a pixel by a parabola.
-
-    Args:
-        before: (H, W, 3).
-        after: (H, W, 3).
-    """
+    """Shift of a whole (H, W, 3) image to the right between frames, in pixels, subpixel by a parabola."""
     old, new = (one.astype(np.float32).mean(2) for one in (before, after))
     width = old.shape[1]
     most = width // 4

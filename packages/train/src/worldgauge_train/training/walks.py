@@ -36,14 +36,7 @@ RENEWED = 0.25
 
 
 class WalkSource(Protocol):
-    """A kind of walks; its fields are settings (`engine.options.option`).
-
-    Attributes:
-        frames: Frames of a walk.
-        fps: Frames a second.
-        space: Action space of the first clip; the others have the same columns.
-        space_names: Names of all action spaces.
-    """
+    """A generator of episodes of `frames` frames and equal action columns; its fields are settings."""
 
     frames: int
 
@@ -63,14 +56,7 @@ class WalkSource(Protocol):
         ...
 
     def clip(self, number: int, seed: int, split: Split, size: tuple[int, int]) -> TrainingClip:
-        """Draw a clip, the same for the same arguments; PER_WORLD clips in a row share a world.
-
-        Args:
-            number: Its number.
-            seed: Seed of all clips.
-            split: Split of its world.
-            size: (width, height) of its frames.
-        """
+        """Generate a clip, deterministic in its arguments; PER_WORLD clips in a row share a world."""
         ...
 
 
@@ -96,18 +82,15 @@ def walks_of(text: str) -> WalkSource:
 
 @dataclass
 class WalkRing:
-    """The clips that windows are cut from at a step: the latest ones, while workers draw those that follow.
+    """The clips that a step samples windows from: the latest ones, while workers generate the next.
 
     Attributes:
         text: The source with its settings, as for `walks_of`.
-        seed: Seed of all clips.
         size: (width, height) of frames.
-        told: As for `action_rows`.
-        workers: Processes that draw; 0 to draw in this one when a clip is needed.
+        workers: Processes that generate; 0 for this one, when a clip is needed.
         frames: Frames that are held, about.
         renewed: Clips that replace the oldest ones after each step.
-        split: Split of the worlds.
-        scenes: Digests of the worlds that were drawn so far.
+        scenes: Digests of the worlds so far.
     """
 
     text: str

@@ -80,10 +80,7 @@ def object_sgcs(frame: FrameScore) -> float | None:
 
 
 def information(frame: FrameScore) -> float:
-    """How much there is to remember in the truth B: 1 - (area of BACKDROP) / (area of all categories).
-
-    It uses the truth alone, so that a model cannot change its own weights.
-    """
+    """1 - BACKDROP's share of all areas in B, the ground truth alone, so that a model cannot change its own weights."""
     total = math.fsum(c.area_b for c in frame.categories.values())
     backdrop = math.fsum(c.area_b for name, c in frame.categories.items() if name in BACKDROP)
     return 1 - backdrop / total if total else 0.0
@@ -123,9 +120,9 @@ def chance_level(
     matching: Matching = "maximum",
     shifts: int = 8,
 ) -> float | None:
-    """Mean score of A against the wrong frames of B: frame t of A with frame (t + k) mod T of B.
+    """Mean score of frame t of A with frame (t + k) mod T of B, without random numbers.
 
-    No random numbers are used. A frozen video scores exactly its own chance level when all k are taken.
+    A frozen video scores exactly its own chance level if all k are taken.
     """
     count = len(a)
     if len(b) != count:
@@ -391,10 +388,7 @@ def mean_colours(
     *,
     min_area: int = 1,
 ) -> dict[str, FloatArray]:
-    """Mean RGB (k, 3) by category of the instances in label images (H, W), in the order of `instances_from_labels`.
-
-    Instances of fewer than `min_area` pixels are left out.
-    """
+    """Mean RGB (k, 3) by category of instances of `min_area` pixels, in the order of `instances_from_labels`."""
     keys, sums = instance_table(category, instance, len(names))
     kept = sums[:, 0] >= min_area
     colours = _colour_sums(rgb, category, instance, keys) / np.maximum(sums[:, :1], 1)
@@ -471,10 +465,7 @@ def relation_score(a: SceneGraph, b: SceneGraph, pairs: Pairs, *, height: int, w
 
 
 def shape_iou(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
-    """Intersection over union of two masks (H, W) after their centroids are aligned (by whole pixels).
-
-    What the shift moves out of the image counts as lost.
-    """
+    """IoU of masks (H, W) with centroids aligned by whole pixels; what the shift moves out counts as lost."""
     if a.shape != b.shape or a.ndim != 2 or not a.any() or not b.any():
         raise ShapeError(f"shape IoU needs two masks (H, W) that are not empty, got {a.shape} and {b.shape}")
     rows_a, columns_a = np.nonzero(a)

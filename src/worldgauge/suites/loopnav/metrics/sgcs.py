@@ -30,18 +30,12 @@ _S = TypeVar("_S", bound=np.generic)
 
 
 def maximum_matching(valid: ArrayLike) -> int:
-    """Size of a maximum bipartite matching of the allowed pairs, (m, n) bool; no costs are involved.
-
-    Uses augmenting paths (Kuhn), so the result is the true maximum in any order of rows and columns.
-    """
+    """Size of a maximum bipartite matching of the allowed pairs (m, n) bool, by augmenting paths (Kuhn)."""
     return int(_augment(_matrix(valid, np.bool_)))
 
 
 def assignment(cost: ArrayLike) -> NDArray[np.int64]:
-    """Assignment of rows to columns with the least total of finite costs (m, n): the column of each row, -1 for none.
-
-    Hungarian method with potentials, O(min(m, n)^2 max(m, n)).
-    """
+    """Column of each row in the cheapest assignment of finite costs (m, n), -1 for none (Hungarian method)."""
     matrix = _matrix(cost, np.float64)
     if not np.isfinite(matrix).all():
         raise ShapeError("assignment got costs that are not finite")
@@ -55,11 +49,7 @@ def assignment(cost: ArrayLike) -> NDArray[np.int64]:
 
 
 def closest_maximum_matching(distance: ArrayLike, limit: float) -> NDArray[np.int64]:
-    """Of all maximum matchings of the pairs closer than `limit`, the one with the least total distance.
-
-    A pair that is too far costs more than all valid pairs together, so distance never outweighs the number of pairs.
-    The result is the column of each row of `distance` (m, n), -1 for none.
-    """
+    """Maximum matching of pairs closer than `limit` with least total distance: each row's column, -1 for none."""
     matrix = _matrix(distance, np.float64)
     valid = matrix < limit
     columns = assignment(np.where(valid, matrix, limit * (min(matrix.shape) + 1) + 1.0))
@@ -71,8 +61,7 @@ def closest_maximum_matching(distance: ArrayLike, limit: float) -> NDArray[np.in
 def padded_cost_matches(distance: ArrayLike, limit: float) -> int:
     """Number of valid pairs in the assignment of the released LoopNav script (parity option, not the maximum).
 
-    A pair at `limit` or farther costs limit + largest distance + 1, and the total cost is minimised. That constant does
-    not outweigh two long valid pairs, so a valid pair can be lost.
+    Its padding cost does not outweigh two long valid pairs, so a valid pair can be lost.
     """
     matrix = _matrix(distance, np.float64)
     if matrix.size == 0:
@@ -198,12 +187,7 @@ class VideoScore(NamedTuple):
 
 
 class SampledPairs(NamedTuple):
-    """Frames to compare: pair i is frame indices_a[i] of A and indices_b[i] of B.
-
-    Attributes:
-        n_common: Frames that both videos have, before the stride.
-        offset_a: Frames of A left out at the front; likewise `offset_b`.
-    """
+    """Frames to compare, indices_a[i] with indices_b[i]; `n_common` is before the stride, offsets are at the front."""
 
     n_common: int
     offset_a: int
@@ -269,10 +253,7 @@ def frame_sgcs(
     empty: Empty = "null",
     matching: Matching = "maximum",
 ) -> FrameScore:
-    """Scene Graph Consistency Score of one frame pair.
-
-    The values "zero" and "padded_cost" reproduce the released script where it differs from the paper.
-    """
+    """Scene Graph Consistency Score of one frame pair; "zero" and "padded_cost" reproduce the released script."""
     limit = tau * math.hypot(height, width)
     nothing = Instances(*np.zeros((3, 0)))
     categories = {
@@ -306,10 +287,7 @@ def sample_pairs(
     alignment: Literal["end", "start"] = "end",
     strict: bool = False,
 ) -> SampledPairs:
-    """Every `stride`-th frame of the common length of two videos, starting with its first frame.
-
-    The longer video loses frames at the end that is not aligned.
-    """
+    """Every `stride`-th frame of the common length; the longer video loses frames at the end not aligned."""
     if count_a < 1 or count_b < 1 or stride < 1:
         raise ShapeError(f"cannot sample pairs of {count_a} and {count_b} frames with stride {stride}")
     if strict and count_a != count_b:

@@ -45,10 +45,10 @@ JUMP_CM = 100.0
 
 @dataclass(frozen=True)
 class PartStatistics:
-    """The clips of one perspective and part; of the mirror test its videos. A number that a part does not have is None.
+    """The clips of one perspective and part, or videos of the mirror test; a number that a part does not have is None.
 
     Attributes:
-        mark_share: Share of the frames that come before mark_time.
+        mark_share: Share of the frames before mark_time.
         speed_cm_s: Mean while a walking key is held.
         turn_deg: Mean of the frames that look left or right.
         keys: Share of all rows that hold each key, and "none".
@@ -265,15 +265,13 @@ STILL_CM = 0.5
 
 
 class ClipMotion(NamedTuple):
-    """Numbers of one clip; None where no frame defines them.
+    """Numbers of one clip; None if no frame defines them.
 
     Attributes:
         keys: Share of the rows that hold each of the eight keys, and "none".
-        speed_cm_s: Mean over rows that hold one walking key, or two at right angles; steps stopped by a wall are left
-            out.
+        speed_cm_s: Mean of rows with one walking key, or two at right angles, without steps that a wall stopped.
         turn_deg: Mean turn of rows that look left or right, in that direction (whole degrees in files cancel out).
-        obeys_walk: Mean cosine between where the keys of a row should lead and where it led, in [-1, 1].
-        largest_step_cm: Largest of all rows, centimetres.
+        obeys_walk: Mean cosine between the direction of a row's keys and its motion, in [-1, 1].
     """
 
     keys: dict[str, float]

@@ -68,11 +68,9 @@ def our_pose(position_cm: ArrayLike, rpy_deg: ArrayLike) -> FloatArray:
 
 
 def arm_angles(actor_cm: ArrayLike, camera_cm: ArrayLike, rpy_deg: ArrayLike) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Angles (n, 3) of third-person cameras, from the positions where these show the arm; and whether they do, (n,).
+    """Angles (n, 3) of third-person cameras in the file's frame and units, and whether the positions show the arm (n,).
 
-    The camera looks at a pivot 120 cm above the actor along an arm of 250 cm. Where the positions show such an arm and
-    the file's angles are within two degrees of it, yaw and pitch are those of the arm, since the file has whole degrees
-    during a turn. Else they are the file's. Roll is always the file's. All are in the file's frame and units.
+    Yaw and pitch then come from the arm, since files have whole degrees during a turn; roll is always the file's.
     """
     rpy = np.asarray(rpy_deg, np.float64)
     arm = np.asarray(actor_cm, np.float64) + np.array([0.0, 0.0, PIVOT_CM]) - np.asarray(camera_cm, np.float64)
@@ -115,12 +113,11 @@ class MindClip:
     Attributes:
         folder: Holds its files; all mirror tasks share one folder.
         name: Name of the clip's folder, or stem of the start image.
-        fault: Why it cannot be used; it is then listed and fails. Else None.
         frames: Rows of data that have a frame.
         total_time: Frames of the clip as its file states, else its rows.
-        space_known: False where `space` is not stored and was read off the name, or is the shared one.
-        world: The world it shows; only for data collected here, as is `camera`.
-        records: The action file; None where a mirror path has none (missing, or taken from its definition).
+        space_known: False if `space` is not stored, but read off the name or the shared one.
+        world: Only for data collected here, as is `camera`.
+        records: The action file; None for a mirror path without one.
         sidecar: File with what an embedded world adds.
     """
 
@@ -199,11 +196,7 @@ _AXES = ("x", "y", "z")
 
 
 class ActionFile(NamedTuple):
-    """One action file of N rows; row t led to frame t.
-
-    Keys are (N, 4) uint8 codes in the columns of `KEYS`, positions (N, 3) centimetres in the engine's frame, angles
-    (N, 3) degrees of roll, pitch, yaw; None where absent.
-    """
+    """An action file; row t led to frame t. Keys (N, 4) are codes, the rest cm and degrees (r, p, y), engine frame."""
 
     mark_time: int | None
     total_time: int | None

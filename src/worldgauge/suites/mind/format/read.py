@@ -39,11 +39,7 @@ def discover(
     parts: Sequence[Part] = files.PARTS,
     perspectives: Sequence[Perspective] = files.PERSPECTIVES,
 ) -> list[MindClip]:
-    """All clips and mirror videos of a folder, by perspective, part and name; no video is decoded.
-
-    A perspective or a part that is missing is left out, so the list may be empty. What is wrong with one clip is its
-    `fault` and does not affect the others.
-    """
+    """All clips and mirror videos by perspective, part and name, without decoding; errors become a clip's `fault`."""
     place = files.data_folder(root)
     return [
         clip
@@ -68,10 +64,7 @@ def absent(
     parts: Sequence[Part] = files.PARTS,
     perspectives: Sequence[Perspective] = files.PERSPECTIVES,
 ) -> tuple[str, ...]:
-    """What is missing completely from a folder, one line each; no file is opened.
-
-    A missing perspective is listed once, not once per part.
-    """
+    """What is missing completely from a folder, one line each (a perspective once, not per part); no file is opened."""
     place = files.data_folder(root)
     said: dict[str, None] = {}
     for perspective, part in _asked(parts, perspectives):
@@ -302,10 +295,7 @@ class _MirrorPath:
 
 
 def _mirror_paths(place: Path, folder: Path) -> Iterator[_MirrorPath]:
-    """The action files of a folder by number; the ten of the definition where there are none.
-
-    Where some of the ten are there, each of the others is a fault: it was to be asked.
-    """
+    """The action files of a folder by number, or the ten of the definition; if some exist, a missing one is a fault."""
     held = {
         path.stem.removeprefix("-"): path
         for path in list_folder(folder)
@@ -351,12 +341,9 @@ HORIZONTAL_FOV_DEG = 90.0
 def load(clip: MindClip) -> Episode:
     """Read a clip as an Episode in our frame; frames are decoded when needed.
 
-    Row t of the actions is row t + 1 of the file, which led from frame t to frame t + 1. Where the video has one frame
-    more or less than the file has rows, what both have is taken. Poses are the camera's; in
-    third person yaw and pitch come from the positions where these show the arm (`arm_angles`).
-    A mirror task gives the start image alone and no action (see `mirror_actions`). Its pose is that of the side-car,
-    else at the origin along +x; facts["pose_known"] records which. Cameras of published data are assumed to see 90
-    degrees across, which is not verified (facts["camera_known"]).
+    Row t of the actions is row t + 1 of the file. Poses are the camera's; `arm_angles` refines them in third person. A
+    mirror task gives only its start image, at the side-car's pose, else the origin along +x (facts["pose_known"]).
+    Published cameras are assumed to see 90 degrees, which is not verified (facts["camera_known"]).
     """
     if clip.fault is not None:
         raise DataError(f"{clip.id}: {clip.fault}")

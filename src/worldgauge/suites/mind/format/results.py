@@ -45,11 +45,9 @@ def write_results(path: Path, results: Mapping[str, Any]) -> Path:
 
 
 def results_of(scores: Sequence[Score], failed: Sequence[Failure], horizon: int | None = None) -> dict[str, Any]:
-    """Content of a result file as the released scorer writes it: an entry per folder of the submission.
+    """Content of a result file as the released scorer writes it: an entry per folder of the submission, plain means.
 
-    An entry holds the scores of its clip, or its error. Videos of one start image are one entry. What has no video has
-    no entry there; it is `missing`. Averages are plain means. Infinite PSNR is null with their number next to it; other
-    values that are not finite are null.
+    Infinite PSNR is null with its count next to it; other values that are not finite are null.
     """
     by_task: dict[str, dict[str, Score]] = {}
     for score in scores:

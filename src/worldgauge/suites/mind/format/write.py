@@ -45,10 +45,9 @@ def write_clip(
     facts: Mapping[str, Any],
     kind: Kind = "archive",
 ) -> Path:
-    """Write a walk with its frames and side-car as a clip of a part; a clip of that name is replaced.
+    """Write a walk as a clip of a part, replacing one of that name; test clips get an images.txt of true poses.
 
-    Clips of the tests get an images.txt of their true poses. Render the frames (H, W, 3), or chunks of them, from
-    `stored_poses(walk)`, which are to the last bit what a reader gets.
+    Render `frames` from `stored_poses(walk)`: a reader gets these to the last bit.
     """
     n = len(walk.keys)
     where = f"{perspective}_data/{part}"
@@ -171,11 +170,7 @@ def _is_model(folder: Path) -> bool:
 
 
 def mirror_folders(submission: Path) -> dict[Perspective, list[str]]:
-    """Names of the folders with paths out and back of one model, by perspective.
-
-    The released scorer takes any name. One that cannot be part of an id is left out; its videos are then told as
-    videos without a task.
-    """
+    """Folders of out-and-back paths of one model, by perspective; names that cannot be part of an id are left out."""
     found: dict[Perspective, list[str]] = {}
     for perspective in files.PERSPECTIVES:
         place = submission / f"{perspective}_data" / MIRROR

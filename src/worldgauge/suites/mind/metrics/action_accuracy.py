@@ -51,10 +51,7 @@ class DroppedFrames(NamedTuple):
 
 @dataclass(frozen=True)
 class StepErrors:
-    """Every step that was judged, n in all: step i leads from frame i to i + 1.
-
-    Errors are metres of the truth, and degrees. The true motion is the error of a camera that does not move.
-    """
+    """The n judged steps; step i leads from frame i to i + 1. Errors are metres of the ground truth, and degrees."""
 
     index: NDArray[np.int64]
     label: tuple[str, ...]
@@ -76,12 +73,12 @@ class ActionAccuracy:
     """How well the motion of a clip follows its actions; groups and labels without a step are left out.
 
     Attributes:
-        overall: Errors of all steps; None where they are not defined, for the `reason`.
+        overall: Errors of all steps; None if not defined, for the `reason`.
         released_groups: Errors by the released groups, which result files hold.
-        scale: Scale that the alignment gave the generated motion; 0 where it, or the truth, stands still.
-        truth_step_m: Mean step of the truth, metres.
-        frozen_rot_deg: Error in turning of a camera that does not move, degrees.
-        shape: Shape of the simpler of both trajectories; source is the generated, target the true one.
+        scale: Scale that the alignment gave the generated motion; 0 if it, or the ground truth, does not move.
+        truth_step_m: Mean step of the ground truth.
+        frozen_rot_deg: Error in turning of a camera that does not move.
+        shape: Shape of the simpler trajectory; source is the generated one, target the ground truth.
         n_expected: Steps that should be judged.
     """
 
@@ -114,15 +111,11 @@ def action_accuracy(
     groups: GroupRule = "keys",
     nan: Literal["drop", "raise"] = "drop",
 ) -> ActionAccuracy:
-    """Relative pose error of a generated camera (k, 4, 4) against the true one (n, 4, 4), after Sim(3) alignment.
+    """Relative pose error of a camera (k, 4, 4) to the ground truth (n, 4, 4) after Sim(3) alignment (MIND, 3.5).
 
-    The first m = min(len(labels), n - 1, k - 1) steps are judged; label i belongs to the step from frame i to i + 1.
-    The caller chooses which row of the file that is: row mark_time + i as released, row mark_time + i + 1 by what
-    caused the step (B6); with our own Actions, row i.
-    Poses that are not finite are unknown: they, and both steps at them, are left out and counted, and steps are never
-    joined over a gap. nan="raise" is as released (B15): a position that is not finite gives a ShapeError; a rotation
-    that is not costs the steps at it, and its position still counts in the alignment.
-    Degenerate motion never raises, see `ActionAccuracy.shape`. Source: MIND, section 3.5.
+    Label i belongs to the step from frame i to i + 1. Callers choose its row of the file (B6): mark_time + i as
+    released, mark_time + i + 1 by cause; with our Actions, row i. Poses that are not finite, and steps at them, are
+    left out; nan="raise" is as released (B15). Degenerate motion never raises, see `ActionAccuracy.shape`.
     """
     q, p = np.asarray(truth, np.float64), np.asarray(generated, np.float64)
     for poses, what in ((q, "true"), (p, "generated")):
@@ -213,11 +206,7 @@ _LOOK = {*_NAMES[2], *_NAMES[3]}
 
 
 def labels_of(keys: ArrayLike) -> list[str]:
-    """The label of each row of key codes (n, 4), by the columns ws, ad, ud, lr.
-
-    Names are joined with "+" in the order of the columns, such as "forward+look_left"; "no_op" where none is held.
-    Source: MIND, section 3.5.
-    """
+    """The label of each row of key codes (n, 4), such as "forward+look_left" or "no_op"; MIND, section 3.5."""
     codes = np.asarray(keys)
     if codes.ndim != 2 or codes.shape[1] != 4:
         raise ShapeError(f"key codes are (n, 4): ws, ad, ud, lr; got {codes.shape}")
@@ -261,10 +250,7 @@ class StepCosines(NamedTuple):
 
 
 def camera_steps(poses: ArrayLike) -> FloatArray:
-    """Motion (n - 1, 6) of each step in the frame of its first camera, from poses (n, 4, 4).
-
-    Translation is in the unit of the poses, the turn is axis times angle in radians. NaN where a pose is unknown.
-    """
+    """Motion (n - 1, 6) of steps in their first camera's frame: translation, axis times angle; NaN if unknown."""
     own = np.asarray(poses, np.float64)
     if own.ndim != 3 or own.shape[1:] != (4, 4):
         raise ShapeError(f"poses are (n, 4, 4), got {own.shape}")
@@ -371,12 +357,10 @@ _OF_LAG = "own: lag of the imagined motion after a change of keys"
 
 
 class KeyAnswer(NamedTuple):
-    """What follows on a change of keys.
+    """The response to a change of keys.
 
-    Attributes:
-        step: The first step under the new keys; step i leads from frame i to i + 1.
-        frames: Frames from the true change of motion to the imagined one; None where nothing answers.
-        likeness: Correlation of the two courses at that lag; 0 where the imagined camera rests.
+    `step` is the first under the new keys, `frames` the delay of the generated motion (None without a response), and
+    `likeness` their correlation at that lag, 0 if the camera rests.
     """
 
     step: int
@@ -386,9 +370,9 @@ class KeyAnswer(NamedTuple):
 
 
 def key_answers(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> list[KeyAnswer]:
-    """Find the answer to every change of keys (n, 4) that the recorded camera (n, 4, 4) shows; row i leads to frame i.
+    """Find the response to each change of keys (n, 4) that the recorded camera (n, 4, 4) shows; row i leads to frame i.
 
-    Changes nearer to an end than the motion that is compared, or with unknown poses around them, are not judged.
+    Changes near an end or near unknown poses are not judged.
     """
     q, p, codes = camera_steps(truth), camera_steps(generated), np.asarray(keys)
     if p.shape != q.shape or codes.shape != (len(q) + 1, 4):

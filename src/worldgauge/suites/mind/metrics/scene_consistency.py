@@ -119,10 +119,7 @@ def turn_frame(n: int) -> int:
 
 
 def scene_errors(video: Clip, start: Image | None = None, *, means: Means = Means()) -> BothPairings[PairError]:  # noqa: B008
-    """Errors of all pairs of both pairings. Memory does not grow with N.
-
-    The processor prepares every frame once, a device both of each pair.
-    """
+    """Errors of all pairs of both pairings, in constant memory; a CPU prepares frames once, a device per pair."""
     _check(len(video))
     # Pairs come from the turn outwards, so that the way back is decoded once, forwards.
     found: Iterator[tuple[PairError, PairError | None]]
@@ -340,10 +337,7 @@ Array = TypeVar("Array", Image, Prepared)
 
 
 def _triples(video: Clip, start: Image | None, prepare: Callable[[Image], T]) -> Iterator[tuple[T, T, T | None]]:
-    """Frame N - 1 - k of the way back, frames k and k - 1 of the way out, k from N/2 - 1 down to 0.
-
-    Frame -1 is the start image; without one, frames k - 1 are left out.
-    """
+    """Frame N - 1 - k of the way back, frames k and k - 1 (-1: start image) of the way out, k falls from N/2 - 1."""
     half, frames = len(video) // 2, iter(video)
     last = deque(islice(frames, half), _HELD)
     out = _backwards(video[: half - len(last)], last, start, prepare)

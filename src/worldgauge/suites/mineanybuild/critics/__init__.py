@@ -23,12 +23,7 @@ WORST, BEST = 1, 10
 
 @dataclass(frozen=True)
 class Submission:
-    """A build to be graded.
-
-    Attributes:
-        picture: Draws its contact sheet, (H, W, 3) uint8.
-        reference: The true build of planning and understanding; None for creativity.
-    """
+    """A build to be graded; `picture` renders its contact sheet, and `reference` is None for creativity."""
 
     task: str
     kind: Kind
@@ -68,10 +63,7 @@ class CommonsenseMark:
 
 
 class CriticError(WorldgaugeError):
-    """No grade: the endpoint failed or the budget is used up (`outage`), or replies could not be read.
-
-    Without an outage the task is ungraded, which is not 0.
-    """
+    """No grade: an `outage` (endpoint, budget), or unreadable replies, which leave the task ungraded and not 0."""
 
     def __init__(self, message: str, *, outage: bool) -> None:
         super().__init__(message)

@@ -48,8 +48,8 @@ MAX_TOKENS = 1024
 class ChatCritic:
     """A vision language model as critic.
 
-    Prompts: `critic-planning`, `critic-understanding`, `critic-creativity`, `compare` and `commonsense-judge`. Options
-    of the kit: max_tokens, of a reply.
+    Prompts: `critic-planning`, `critic-understanding`, `critic-creativity`, `compare`, `commonsense-judge`. Kit option:
+    max_tokens, of a reply.
     """
 
     def __init__(self, kit: CriticKit) -> None:
@@ -76,10 +76,7 @@ class ChatCritic:
         return Grades(grades, comments, {"asked": [note]})
 
     def compare(self, first: Submission, second: Submission, seed: int) -> Preference:
-        """Choose the better of two, asked in both orders; see `Critic.compare`.
-
-        If the two replies disagree the first counts, noted as not `agreed`: one order alone would favour a position.
-        """
+        """Choose the better of two, queried in both orders against bias; on disagreement the first reply counts."""
         _dimensions(first)
         fields: dict[str, Field] = {"first": first.picture(), "second": second.picture()}
         fields["instruction"] = first.instruction
@@ -187,10 +184,7 @@ def read_mark(text: str) -> tuple[float, str]:
 
 
 def _json_object(text: str) -> dict[str, Any]:
-    """The last complete JSON object in a reply.
-
-    Texts may stand in single quotes, as Python writes them: the release reads both.
-    """
+    """The last complete JSON object in a reply; texts may have Python's single quotes, as in the release."""
     found = last_object(answer_text(text))
     if found is None:
         raise Misread("no JSON object in the reply")

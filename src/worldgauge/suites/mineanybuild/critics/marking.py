@@ -122,10 +122,7 @@ def _by_words(asked: Sequence[str], right: Sequence[str], said: Sequence[str]) -
 
 
 def _share_of_facts(asked: Sequence[str], right: Sequence[str], said: Sequence[str]) -> float:
-    """Share of the expected answer's things, sides, places and actions beyond the question's that are told; 1 of none.
-
-    Sides that neither names count against it, so nothing is won by naming all.
-    """
+    """Share of the answer's new things, sides, places and actions that are named; wrong sides count against it."""
     tables = (THINGS, HANDS, COMPASS, PLACES, SENSES, NUMBERS)
     known = {one.name for one in named(asked, *tables)}
     facts = {one.name for one in named(right, *tables)} - known
@@ -206,10 +203,7 @@ def _meant(phrase: tuple[str, ...], vocabularies: Sequence[Vocabulary]) -> str:
 
 
 def first_listed(words: Sequence[str], found: Iterable[Named]) -> set[str]:
-    """Return the names of the first list of things in a text.
-
-    Only "and", "or", commas and articles may stand between things of a list; denied ones are skipped.
-    """
+    """Names of the first list in a text; only "and", "or", commas and articles join it, denied ones are skipped."""
     run: set[str] = set()
     last = -1
     for one in found:

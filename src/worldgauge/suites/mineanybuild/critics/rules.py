@@ -95,13 +95,7 @@ class StatedFact:
 
 
 def stated_facts(instruction: str, materials: Iterable[str]) -> tuple[StatedFact, ...]:
-    """Read the facts that an instruction states, each once.
-
-    Args:
-        instruction: Its first 20,000 characters are read.
-        materials: Materials whose names are known; a name inside a longer one ("stone" in "stone bricks") does not
-            count.
-    """
+    """Facts of the first 20,000 characters, each once; "stone" in "stone bricks" is another material."""
     text = " ".join(instruction[:_MOST_CHARACTERS].split())
     facts = [StatedFact("size", axis, int(found[1])) for axis, pattern in _SIZES if (found := pattern.search(text))]
     names = sorted({base_name(name) for name in materials} - AIR_NAMES - {""}, key=lambda name: (-len(name), name))

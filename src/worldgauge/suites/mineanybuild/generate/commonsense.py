@@ -275,12 +275,7 @@ _DRAFTS = 400
 
 @dataclass(frozen=True)
 class RoomQuestion:
-    """One question.
-
-    Attributes:
-        facts: What a full answer holds, by kind of fact: tendency, thing, other, place, direction, action.
-        value: Which of the form's answers is right.
-    """
+    """One question; `facts` are a full answer's content by kind of fact, `value` is the form's right answer."""
 
     id: str
     question: str
@@ -299,10 +294,7 @@ class RoomQuestion:
 
 
 def commonsense(seed: int, count: int = 50) -> Iterator[RoomQuestion]:
-    """Make questions, each about a room of its own, forms in turn.
-
-    The first n questions are the same for every count of at least n.
-    """
+    """Make questions, each about another room, forms in turn; the first n are the same for every larger count."""
     for number in range(count):
         form = FORMS[number % len(FORMS)]
         value = _value(form, seed, number)

@@ -49,15 +49,9 @@ class Band(NamedTuple):
 
 
 def describe(blueprint: Blueprint, name: str, facts: Sequence[Part] | None = None) -> str:
-    """A detailed instruction for a build: its size, its main materials with counts, and what lies where, upwards.
+    """A detailed instruction, "N blocks wide (x), N blocks deep (z)", "N blocks of NAME", then parts upwards.
 
-    Sizes read "N blocks wide (x), N blocks deep (z) and N blocks high", counts "N blocks of NAME".
-
-    Args:
-        blueprint: The build.
-        name: As in "Build a NAME."; underscores are read as blanks.
-        facts: Parts that its generator knows; without them doors, windows, a roof and the like are found by their
-            blocks. Parts for which no words are left are left out.
+    Without `facts`, doors, windows, a roof and the like are found by their blocks.
     """
     plain = blueprint.trimmed()
     if not plain.blocks:
@@ -83,10 +77,7 @@ def one_liners(name: str, rng: np.random.Generator) -> tuple[str, str, str]:
 
 
 def layer_bands(blueprint: Blueprint, most: int) -> tuple[Band, ...]:
-    """Join layers to bands, those of one main material first.
-
-    The material of a band is the most frequent in its layers, of equals the first by name.
-    """
+    """Join layers to bands, of one main material first: the most frequent in its layers, then the first by name."""
     counts = _layer_counts(blueprint)
     bounds = [(layer, layer) for layer in range(len(counts[0]))]
     names = counts[1]
@@ -223,11 +214,7 @@ def layer_instruction(blueprint: Blueprint, name: str) -> str:
 
 
 def layer_lines(blueprint: Blueprint) -> str:
-    """Return one line per layer from the bottom: "Layer 1: glass: [(2,0)], oak_planks: [(0,0), (0,1)]".
-
-    Layers count from 1, cells are (x,z) from 0, sorted by x, then z; materials are sorted by their text, with states.
-    Air is left out; a layer of air alone has a line without materials. `agents.read_layers` reads it back.
-    """
+    """One line per layer from below: "Layer 1: glass: [(2,0)], oak_planks: [(0,0)]"; `agents.read_layers` reads it."""
     lines, solid = [], blueprint.solid
     for y, layer in enumerate(blueprint.cells):
         places: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -277,10 +264,7 @@ def tasks_of_structure(
     biome: str | None = None,
     metadata: str | None = None,
 ) -> StructureTasks:
-    """Make the architecture of a structure and its six tasks; the image must be written to the architecture's `image`.
-
-    The one-liners depend on seed and name alone.
-    """
+    """Make a structure's architecture and six tasks; the caller writes the architecture's `image`."""
     description = description or spoken
     id = identifier(OWN_SOURCE, number, type, name, description)
     factor = difficulty_factor(blueprint.blocks, blueprint.size)
@@ -305,10 +289,7 @@ def template_instruction(blueprint: Blueprint, name: str) -> tuple[str, str]:
 
 
 class ChatInstructions:
-    """Detailed instructions by a language model, with prompt `instruction-writer`; by the template if it fails.
-
-    Calls raise EndpointError and BudgetError.
-    """
+    """Detailed instructions by a language model, prompt `instruction-writer`; by the template if it fails."""
 
     def __init__(self, chat: Chat, prompts: Prompts, seed: int) -> None:
         self._asker = Asker(chat, prompts, temperature=TEMPERATURE)

@@ -31,10 +31,7 @@ _WIDEST = 1 << 20
 
 
 def canonical(cells: ArrayLike) -> Cells:
-    """Return the canonical form (n, 3) of a figure: the least of its 24 sorted lists of cells.
-
-    Each is moved so that its lowest corner is at the origin.
-    """
+    """Canonical form (n, 3) of a figure: the least of its 24 sorted lists of cells, lowest corner at the origin."""
     ordered, side = _turned(as_cells(cells))
     least = ordered[np.lexsort(ordered.T[::-1])[0]]
     return np.stack([least // side**2, least // side % side, least % side], axis=1)
@@ -69,10 +66,7 @@ def is_connected(cells: ArrayLike) -> bool:
 
 
 def is_usable(cells: ArrayLike) -> bool:
-    """Whether a figure suits questions about mental rotation: connected, chiral, and without symmetry.
-
-    A figure that a turn maps onto itself would look the same from two sides.
-    """
+    """Whether a figure is connected, chiral and without symmetry, which would look the same from two sides."""
     return is_connected(cells) and symmetry_order(cells) == 1 and is_chiral(cells)
 
 
@@ -153,10 +147,7 @@ class FigureView(NamedTuple):
 
 
 def stimuli(seed: int, count: int = 48, *, views: Views = "yaw") -> tuple[Cells, ...]:
-    """Draw figures that can be asked about, of 7 to 11 blocks in turn.
-
-    None is another one turned or mirrored. All views that are used show every block, and no two the same image.
-    """
+    """Generate figures of 7 to 11 blocks in turn; none is another one turned or mirrored, and their views are clear."""
     if count < 1:
         raise UsageError(f"{count} figures cannot be asked about; give 1 or more")
     rng = np.random.default_rng(seed)
@@ -174,11 +165,7 @@ def stimuli(seed: int, count: int = 48, *, views: Views = "yaw") -> tuple[Cells,
 
 
 def can_be_shown(cells: Cells, views: Views) -> bool:
-    """Whether a figure has enough clear views, all different from those of its mirror images.
-
-    Args:
-        views: With "yaw" all four views of all four figures must be clear, with "full" LEAST_VIEWS of 24.
-    """
+    """Whether a figure has enough clear views, unlike its mirror images: "yaw" all four, "full" LEAST_VIEWS of 24."""
     looks: dict[bytes, NDArray[np.int64]] = {}
     least = DIAGONALS if views == "yaw" else LEAST_VIEWS
     for figure in FIGURES:
@@ -202,10 +189,7 @@ def clear_views(cells: Cells, figure: str, views: Views) -> tuple[int, ...]:
 
 
 def placed(cells: Cells, shown: FigureView) -> Cells:
-    """Turn a figure so that it looks from the first diagonal as `shown` does from its own.
-
-    Two images show the same from the same side if the results are equal.
-    """
+    """Turn a figure so that it looks from the first diagonal as `shown` from its own; equal results look the same."""
     return normalised(_laid(cells, shown) @ np.linalg.matrix_power(_QUARTER, shown.view % DIAGONALS).T)
 
 
@@ -228,10 +212,7 @@ def blueprint_of(cells: Cells) -> Blueprint:
 
 
 def outlook(cells: Cells) -> NDArray[np.int64]:
-    """Return what parallel rays from the first diagonal hit, (48, 48): 0 nothing, else 1 + 3 k + the face's axis.
-
-    k is the block's row among the sorted cells. Framed by the sphere around the figure's box, as images are.
-    """
+    """Hits of parallel rays from the first diagonal, (48, 48): 0 for none, else 1 + 3 x sorted cell + face axis."""
     cells = normalised(cells)
     side, up, eye = _SIGHT
     outward = np.sign(eye).astype(np.int64)
@@ -350,12 +331,7 @@ _INSTRUCTIONS: dict[Variant, str] = {
 
 @dataclass(frozen=True)
 class RotationQuestion:
-    """A question about mental rotation.
-
-    Attributes:
-        reference: What the left picture shows, always N_0 in the published set.
-        options: What is shown on the right, four, or one to judge.
-    """
+    """A mental rotation question; `reference` is the left picture, `options` the four on the right, or one to judge."""
 
     id: str
     variant: Variant
@@ -392,12 +368,7 @@ class RotationQuestion:
 
 
 def balanced_questions(figures: Sequence[Cells], seed: int, *, views: Views = "yaw") -> list[RotationQuestion]:
-    """Make 36 questions about each figure, with the right answers balanced.
-
-    Within a kind every letter is right equally often (within one), and half of the statements are true. The reference
-    varies. Every view is used equally often, as far as possible, for right options, wrong options and references. No
-    option looks like the reference or another one. The same figures and seed give the same questions.
-    """
+    """Make 36 questions per figure; letters, true statements and views are balanced, and no pictures look alike."""
     rng = np.random.default_rng([seed, 1])
     drawer = _Drawer(rng, views)
     letters = {variant: iter(_deck(rng, LETTERS, EACH[variant] * len(figures))) for variant in VARIANTS[:2]}
@@ -490,10 +461,7 @@ _INK, _PAPER = (20, 20, 20), 255
 
 
 def sheet(reference: Image, options: Sequence[Image]) -> Image:
-    """Compose the image of a question.
-
-    Four options: two rows of two, A and B over C and D, the reference next to their middle. One: next to the reference.
-    """
+    """Compose the image of a question: four options as A B over C D beside the reference, or one next to it."""
     if len(options) not in (1, 4) or any(option.shape != reference.shape for option in options):
         raise ShapeError(f"a sheet takes 1 or 4 options of the reference's size, got {[one.shape for one in options]}")
     left = _captioned(reference, "Reference")

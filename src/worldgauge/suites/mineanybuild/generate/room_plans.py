@@ -110,10 +110,7 @@ class RoomPlan:
         return 0 <= offset <= len(cells) - wide and self.put(name, cells[first], front, width=width, force=force)
 
     def somewhere(self, name: str, rng: np.random.Generator, *, walls: Sequence[str] = SIDES) -> bool:
-        """Put a piece by a wall; tall ones not in front of the window or next to the door.
-
-        It can be reached afterwards, and so can everything that could be before.
-        """
+        """Put a piece by a wall, tall ones not before the window or next to the door; all pieces stay reachable."""
         wide, _, high = DESIGNS[name].size()
         room = self.room()
         reached = set(filter(room.is_reached, room.pieces))
@@ -176,12 +173,7 @@ _TEXTS: dict[str, dict[str, Any]] = json.loads((files(__package__) / "room_quest
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question about one room.
-
-    Attributes:
-        answer: In words, with reason, at most 70 words.
-        facts: What the answer must hold, by kind of fact: tendency, thing, other, place, direction, action.
-    """
+    """A question about one room; the answer has a reason and at most 70 words, `facts` are its content by kind."""
 
     question: str
     value: str
@@ -208,7 +200,7 @@ class Form:
 
     Attributes:
         values: Its answers; each is right equally often.
-        stage: Draws a room for an answer; None if that fails.
+        stage: Generates a room for an answer; None if that fails.
         ask: Makes the question; None if the room leaves the answer in doubt.
     """
 

@@ -42,9 +42,8 @@ class Block(NamedTuple):
     """One block of a piece.
 
     Attributes:
-        along: Blocks from its left end, seen by somebody who faces its front.
-        out: Blocks from its back.
-        up: Blocks from the floor.
+        along: Blocks from its left end, seen by somebody who faces its front; `out` is from its back, `up` from the
+            floor.
         material: With `{front}`, `{back}`, `{near}`, `{far}` for compass sides.
     """
 
@@ -127,12 +126,7 @@ SILL = 2
 
 @dataclass(frozen=True)
 class Furniture:
-    """A piece of furniture.
-
-    Attributes:
-        corner: Floor cell of its back left block, seen by somebody who faces its front.
-        width: Blocks, None for the design's own.
-    """
+    """A piece of furniture; `corner` is the floor cell of its back left block, seen by somebody who faces its front."""
 
     name: str
     corner: Cell

@@ -74,10 +74,7 @@ class BlockCanvas:
         self.description = description
 
     def put(self, x: Along, y: Along, z: Along, block: str | None, *, part: str = "") -> None:
-        """Place a block at each combination of x, y and z, each one number or several; None removes blocks.
-
-        With `part`, its layers, all numbers from the first to the last `y`, are a part of the build.
-        """
+        """Place a block at all combinations of x, y, z (None removes); `part` names the layers from first to last y."""
         at = [np.atleast_1d(np.asarray(axis, np.intp)) for axis in (y, z, x)]
         self._cells[np.ix_(*(axis + _ORIGIN for axis in at))] = self._number(block)
         self.part(part, int(at[0][0]), int(at[0][-1]))
@@ -240,10 +237,7 @@ class BlockCanvas:
         hollow: Sequence[int],
         block: str | None,
     ) -> None:
-        """Cells within one radius of the centre, of which those with neighbours on both sides along `hollow` stay.
-
-        bounds: of x, y and z, both included; radii that are infinite stretch without end.
-        """
+        """Fill an ellipsoid (`bounds` of x, y, z inclusive, radii may be infinite), hollow along axes `hollow`."""
         x, y, z = (
             ((np.arange(low - 1, high + 2) - at) / reach) ** 2
             for (low, high), at, reach in zip(bounds, centre, radii, strict=True)

@@ -27,12 +27,7 @@ _CHUNK = 2_000_000
 
 
 class Overlap(NamedTuple):
-    """Block counts of truth and build.
-
-    Attributes:
-        matched: M, cells in which both have the same base name.
-        occupied: Cells in which both have a block.
-    """
+    """Block counts of ground truth and build; `matched` cells agree in base name, `occupied` are blocks in both."""
 
     truth: int
     built: int
@@ -188,11 +183,7 @@ def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
 
 
 def best_shift(truth: Blueprint, built: Blueprint) -> Shift:
-    """Find the shift by whole blocks with the most matches, exactly.
-
-    Of equal ones it is the shortest, then the one least up, south, east. About 2 s for builds that fill 50 x 80 x 80,
-    milliseconds for usual ones.
-    """
+    """Find exactly the block shift with the most matches; of equals the shortest, then the least up, south, east."""
     counts, zero = _matches_of_moves(truth, built)
     moves = np.argwhere(counts == counts.max()) - zero
     nearest = moves[np.lexsort((*moves.T[::-1], np.abs(moves).sum(axis=1)))[0]]

@@ -34,11 +34,7 @@ MOST_OTHER = 150_000
 
 
 class UnreadableMatrix(Exception):
-    """A text that is not a matrix.
-
-    Attributes:
-        reason: bad_json, not_3d, empty, non_integer or oversized.
-    """
+    """A text that is not a matrix; `reason` is bad_json, not_3d, empty, non_integer or oversized."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -48,11 +44,7 @@ class UnreadableMatrix(Exception):
 class Matrix:
     """Numbers as they are written, row after row; rows may differ in length.
 
-    Attributes:
-        rows: (layers,), number of rows of each.
-        lengths: (rows,), number of cells of each.
-        values: (cells,), 0 for what no material has.
-        points: Whether some have a decimal point or exponent.
+    `rows` counts per layer, `lengths` per row; `values` are 0 for no material, `points` is whether any is decimal.
     """
 
     rows: Numbers
@@ -95,11 +87,7 @@ def read_matrix(text: str) -> Matrix:
 
 
 def read_matrix_released(text: str, known: Mapping[float, int]) -> Matrix:
-    """Read the matrix in a text as the published code does.
-
-    All white space is removed first, even between digits, any cell but a list is accepted, and no cells are a matrix
-    too.
-    """
+    """Read the matrix as published: all white space removed first, any cell but a list accepted, even no cells."""
     code = _without_comments(_ascii(text, {"-": _RELEASED_DASHES, " ": _SPACES}), b"\n")
     code = np.frombuffer(code.tobytes().translate(None, _BLANKS), np.uint8)
     matrix = _plain(code, most_digits=_MOST_DIGITS)
@@ -124,8 +112,7 @@ _WINDOW, _WINDOW_NUMBERS = 2**16, 2**13
 
 
 def _ascii(text: str, replaced: Mapping[str, str]) -> Bytes:
-    """The characters as bytes, one each. replaced: what stands for which characters; all others beyond ASCII become
-    "?", which is right within a JSON string, as those are, and nowhere else."""
+    """Characters as bytes after `replaced` {by: characters}; others beyond ASCII become "?", right in JSON strings."""
     if not text.isascii():
         for by, characters in replaced.items():
             for character in characters:
@@ -148,10 +135,7 @@ def _without_comments(code: Bytes, line_ends: bytes) -> Bytes:
 
 
 def _plain(code: Bytes, most_digits: int | None = None) -> Matrix | None:
-    """A matrix of nothing but whole numbers, none of its layers without rows; None for any other text.
-
-    most_digits: of a number; one with more is no JSON. Raises Unreadable for what is surely none.
-    """
+    """A matrix of only whole numbers, every layer with rows; None for other text, raises if there is no matrix."""
     whole, points = _without_points(code)
     text = whole.tobytes()
     if text.translate(None, _PLAIN):
@@ -355,13 +339,10 @@ MOST_CELLS = 2**20
 
 @dataclass(frozen=True)
 class BlueprintReading:
-    """What an answer holds.
+    """Content of an answer; `reason` is None or one of `REASONS` why it cannot be built.
 
-    Attributes:
-        reason: Why it cannot be built, one of `REASONS`; else None.
-        warnings: Of `WARNINGS`, in that order.
-        shape: (layers, most rows of a layer, longest row); known once all cells are numbers.
-        blocks: Number of blocks to be placed.
+    `shape` is (layers, most rows of a layer, longest row), known once all cells are numbers; `blocks` are those to be
+    placed.
     """
 
     executable: bool
@@ -376,15 +357,10 @@ class BlueprintReading:
 def read_blueprint(
     text: str, materials: Sequence[str], *, most: tuple[int, int, int] = (50, 80, 80), parser: Parser = "ours"
 ) -> BlueprintReading:
-    """Read the build in an answer.
+    """Read the build in an answer (never raises for its content); block k is entry k - 1 of `materials`.
 
-    Args:
-        text: The answer; its content never raises. Reasoning in it is left out (`answer_text`).
-        materials: Block k is entry k - 1.
-        most: Limits (height, depth, width) in blocks.
-        parser: "ours"; "first", which takes the first matrix and not the last; or "released", which accepts and refuses
-            what the published code does, without limits of size, counts as blocks what its builder would place, and
-            never warns: for comparison with published numbers.
+    `most` is (height, depth, width). Parser "first" takes the first matrix, "ours" the last. "released" accepts,
+    refuses and counts as the published code, without limits of size or warnings.
     """
     if min(most) < 1:
         raise UsageError(f"most is {tuple(most)}; give height, depth and width of at least 1 block")
@@ -530,10 +506,7 @@ def _conflicts(text: str, materials: Sequence[str]) -> bool:
 
 
 def _mappings(text: str, given: Mapping[str, set[int]]) -> Iterator[dict[str, int]]:
-    """Mappings of names to numbers, or of numbers to names, among the answer's flat objects.
-
-    Only one that names a given material, or numbers its names 1, 2, 3, ..., is taken for a mapping: others count rooms.
-    """
+    """Flat objects of the answer that map names and numbers, if they name a given material or count 1, 2, 3, ... ."""
     for position, match in enumerate(_MAPPING.finditer(text)):
         if position == _MOST_MAPPINGS:
             return

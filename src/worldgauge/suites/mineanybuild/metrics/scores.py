@@ -41,15 +41,11 @@ MOST_CHARACTERS = 100_000
 
 
 def read_choice(text: str, choices: Sequence[str]) -> str | None:
-    """Read the choice that an answer names.
+    """Read the choice that an answer names, without its reasoning (`answer_text`).
 
-    Reasoning is left out first (`answer_text`). Then, in this order: what the last \\boxed{X} or <answer>X</answer>
-    holds; the whole answer is a choice in any case, once marks and a full stop are removed; the same after "the correct
-    answer is" and the like; what the last "answer is X", "option: X" or similar names; a last line, else a first line,
-    that is a choice and nothing else, unless all lines are, which is a list of the choices. Failing these, for words
-    the only one that occurs, and for letters the only capital that stands alone and is not asked about ("B?"). An A
-    that begins a sentence and is followed by a word counts only in marks ("**A**", "A)") or before a word such as
-    "because" or "is": else it is an article.
+    In order: the last \\boxed{X} or <answer>X</answer>; the whole answer; after "the correct answer is"; the last
+    "answer is X" or "option: X"; a last, else first line that is only a choice; the only word or lone capital that
+    occurs. An A that begins a sentence is an article, unless marked.
     """
     return _choice_in(answer_text(text)[-MOST_CHARACTERS:].strip(), choices)
 
@@ -362,12 +358,7 @@ class Duel(NamedTuple):
 
 @dataclass(frozen=True)
 class Tournament:
-    """Result of a tournament.
-
-    Attributes:
-        points: Wins minus losses of each agent.
-        ranking: Ids, the best first; equal points by id, as plain strings.
-    """
+    """Result of a tournament; `points` are wins minus losses, and equal points rank by id as plain strings."""
 
     rounds: tuple[tuple[Duel, ...], ...]
     points: Mapping[str, int]
@@ -375,12 +366,9 @@ class Tournament:
 
 
 def swiss(ids: Sequence[str], rounds: int, first_wins: Callable[[str, str], bool]) -> Tournament:
-    """Play up to `rounds` rounds between agents, fewer when all that could meet have met.
+    """Play up to `rounds` rounds, fewer when all that could meet have met.
 
-    Args:
-        first_wins: (upper, lower) -> whether the upper one's build is better; called once per duel, in the order
-            played. The upper one comes first: a judge with a bias for positions favours the leader, so ask it twice in
-            swapped order.
+    `first_wins`(upper, lower) puts the leader first, so query a position-biased judge in both orders.
     """
     if len(set(ids)) != len(ids):
         raise UsageError(f"agents of a vote have distinct ids, got {sorted(ids)}")

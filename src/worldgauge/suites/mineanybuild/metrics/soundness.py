@@ -35,13 +35,7 @@ DOORS = re.compile(r"_door$")
 
 @dataclass(frozen=True)
 class Soundness:
-    """Measures of one build; shares are None if a build has no such thing.
-
-    Attributes:
-        layers: Different plans among its layers.
-        inside: Sheltered cells.
-        doors: Groups of doors that touch.
-    """
+    """Measures of one build, shares None without such a thing; `layers` are different plans, `inside` is sheltered."""
 
     blocks: int
     size: Size
@@ -263,10 +257,7 @@ def reachable_share(built: Blueprint) -> float | None:
 
 
 def sheltered(built: Blueprint) -> Mask:
-    """Return the inside: free cells with a block somewhere above them and on at least three sides.
-
-    Three, since a door or gap opens the fourth. Blocks that one walks through are free and not walls; glass is a wall.
-    """
+    """Free cells with a block above and on at least three sides (a door opens the fourth); passable blocks are free."""
     wall = built.solid & ~_called(built, PASSABLE)
     sides = sum(_seen(wall, axis, ahead).astype(np.int8) for axis in (1, 2) for ahead in (True, False))
     inside: Mask = ~wall & _seen(wall, 0, True) & (sides >= 3)

@@ -29,11 +29,9 @@ FASTEST_M_S = 3.0
 
 @dataclass(frozen=True)
 class LabelStatistics:
-    """The usable scenarios of one label; `published` is their number in the benchmark, None if unknown.
+    """The usable scenarios of one label; `published` is their number in the benchmark.
 
-    Attributes:
-        history_s: Seconds before the current frame; `anchor_m` is their length in a straight line.
-        path_m: Metres walked after the current frame; `end_m` is their length in a straight line.
+    History is before the current frame, path after it; `anchor_m` and `end_m` are their lengths in a straight line.
     """
 
     label: str

@@ -43,11 +43,9 @@ INSIDE = ("", "Benchmark", "dataset/Benchmark")
 def discover(
     root: Path, horizon_s: float = 8.0, *, labels: Path | None = None, compat: Compat = None
 ) -> list[Scenario]:
-    """All scenarios of a folder, sorted by id; cheap: no picture or video is opened.
+    """All scenarios of a folder, sorted by id, without opening pictures or videos; errors become a scenario's `fault`.
 
-    Scenarios of the shorter horizons begin later, at the frame of `<s>_2s.png` or `<s>_4s.png`, without history and
-    turned to the heading there. What is wrong with one scenario is its `fault`. Labels that lie with the data but
-    cannot be read give no labels and a warning in every scenario.
+    Shorter horizons begin at the frame of `<s>_2s.png` or `<s>_4s.png`, without history, turned to the heading there.
     """
     (found,) = discover_horizons(root, (horizon_s,), labels=labels, compat=compat)
     return found
@@ -91,10 +89,7 @@ def labels_file(root: Path) -> Path | None:
 
 
 def labels_beside(root: Path) -> tuple[dict[str, Label], str | None]:
-    """The labels that lie with the data, and the reason where they cannot be read.
-
-    That is not an error, since the user did not name the file.
-    """
+    """The labels next to the data, or why they are unreadable: no error, since the user did not name the file."""
     path = labels_file(root)
     try:
         return ({} if path is None else load_labels(path)), None
@@ -467,10 +462,7 @@ def load_labels(path: Path) -> dict[str, Label]:
 
 
 def read_sidecar(path: Path) -> ScenarioSideCar:
-    """Read what an embedded world adds.
-
-    All of it is checked, since renderers rely on it: no invalid pose, camera or time is passed on.
-    """
+    """Read what an embedded world adds; poses, camera and times are all checked, since renderers rely on them."""
     with episode.reading_sidecar(path, SIDECAR_FORMAT, SIDECAR_VERSION) as content:
         poses = episode.poses_of(content["poses"])
         target = content["target"]

@@ -44,21 +44,17 @@ class Scenario:
 
     Attributes:
         scene: The recording it is a part of.
-        horizon_s: Seconds from the current frame to the end.
-        captions: What the frames of the whole walk show; `caption_at` finds the sentence of one.
-        first_frame: The real frame that gives a decoder its scale.
-        current_frame: The frame that a model is given.
-        path_xy: (T, 2) float64 metres, the current frame at the origin and its heading +y, +x to the right.
+        captions: Of the whole walk; `caption_at` finds the sentence of a frame.
+        first_frame: The real frame that gives a decoder its scale; the model gets `current_frame`, `history_s` later.
+        path_xy: (T, 2) metres, the current frame at the origin and its heading +y, +x to the right.
         history_rows: Rows of `path_xy` before the current frame.
         dt: Seconds per row.
-        anchor_distance_m: Metres in the plane between first_frame and current_frame; NaN where `fault` is about it.
+        anchor_distance_m: Metres in the plane between first_frame and current_frame; NaN if `fault` is about it.
         video: Real frames; row 0 of the path is its frame `first_video_frame`.
-        world: The world; embedded worlds only, as for the next four.
-        poses: (T, 4, 4) in the world frame.
-        metadata: The published file, that of the horizon where there is one.
+        world: Embedded worlds only, as are the next four; `poses` are (T, 4, 4) in its frame.
+        metadata: The published file, that of the horizon if there is one.
         fault: Why it cannot be used; it is then listed and fails.
-        unasked: Why no model can be asked; finished videos are scored all the same.
-        history_s: Seconds from first_frame to current_frame.
+        unasked: Why no model can be queried; finished videos are scored all the same.
     """
 
     id: str
@@ -102,11 +98,7 @@ class Scenario:
 
 
 def truth_clip(scenario: Scenario) -> Clip:
-    """The real frames from the current one to the end, one per row; frame k belongs to row `history_rows` + k.
-
-    Where the video has another number of frames than the path has rows, each is found in proportion, and the rate is
-    that of the rows.
-    """
+    """Real frames from the current one on, one per row from `history_rows`, in proportion if numbers differ."""
     clip = open_video(scenario)
     if len(clip) == _all_rows(scenario):
         return clip[scenario.first_video_frame + scenario.history_rows :]
@@ -115,11 +107,7 @@ def truth_clip(scenario: Scenario) -> Clip:
 
 
 def video_frames_of(scenario: Scenario, rows: ArrayLike, n_frames: int) -> NDArray[np.int64]:
-    """Frames (n,) of the scenario's video that belong to rows (n,) of its path, also to fractions of rows.
-
-    Row and frame are the same where there is one frame per row, counted from frame `first_video_frame`; else they are
-    in proportion, first to first and last to last. Beyond the video its last frame is held.
-    """
+    """Video frames (n,) for rows (n,), also fractional: one per row, else in proportion; held past the last."""
     at = np.asarray(rows, np.float64) + scenario.first_video_frame
     n_rows = _all_rows(scenario)
     if n_frames != n_rows:
@@ -166,10 +154,7 @@ millimetres a row, which over 10 cm is about 2 degrees."""
 
 
 def rebase(xy: ArrayLike, row: int, heading: float | None = None) -> FloatArray:
-    """Points (T, 2) as seen from one row: that row at the origin, its heading +y.
-
-    The heading is in radians from +x. None takes the direction of the path there, and keeps the axes where it rests.
-    """
+    """Points (T, 2) with a row at the origin and its heading (radians from +x; None: the path's direction) as +y."""
     points = _checked(xy, row)
     if heading is None:
         heading = heading_at(points, row)
@@ -192,10 +177,7 @@ def cut_released(xy: ArrayLike, rows: int) -> FloatArray:
 
 
 def heading_at(xy: ArrayLike, row: int) -> float | None:
-    """Direction of a path (T, 2) at a row in radians from +x; None where the path does not move.
-
-    It is taken over the fewest rows before and after that are `TANGENT_M` apart.
-    """
+    """Direction of a path (T, 2) at a row, radians from +x, over rows `TANGENT_M` apart; None if it rests."""
     points = _checked(xy, row)
     for reach in range(1, len(points)):
         before, after = max(row - reach, 0), min(row + reach, len(points) - 1)
@@ -248,10 +230,9 @@ class MatchedVideos:
 
 
 def model_videos(root: Path, horizon_s: float = 8.0) -> dict[str, dict[str, Path]]:
-    """Every model of a folder, {model: {scenario: video}}; every sub-directory is one, also an empty one.
+    """{model: {scenario: video}}; every sub-directory is a model, even an empty one, and names never become paths.
 
-    Names are looked up, never made into paths. Of two videos of one scenario the first by name is listed; the model
-    `videos`, which plays them, fails that scenario alone.
+    Of two videos of one scenario the first by name is listed; the model `videos` fails that scenario alone.
     """
     place = videos_folder(root, horizon_s)
     found: dict[str, dict[str, Path]] = {}

@@ -34,7 +34,7 @@ DECIMALS = 6
 class Segment:
     """A piece of a recording, T rows `dt` seconds apart and as many frames.
 
-    Positions are (T, 3) metres in a frame with z up, quaternions (T, 4) x, y, z, w of the body (x ahead, y left, z up).
+    Positions are (T, 3) metres, z up; quaternions (T, 4) x, y, z, w of the body (x ahead, y left, z up).
     """
 
     positions: FloatArray
@@ -125,10 +125,9 @@ def write_scenario(
 def write_segment(
     root: Path, name: str, segment: Segment, frames: Iterable[Image], *, horizons_s: Sequence[float] = HORIZONS_S[1:]
 ) -> Path:
-    """Write all published files of a scenario, then put its folder in place; one of that name is replaced.
+    """Write all published files of a scenario, then move its folder into place, replacing one of that name.
 
-    The video is H.264 for any player, 4:2:0; pictures are PNG, so the two frames that matter are exact. Frames come
-    one by one (H, W, 3) or in chunks (n, H, W, 3).
+    `frames` are (H, W, 3) or chunks (n, H, W, 3). Pictures are PNG, so that the two frames that matter are exact.
     """
     if not NAME.fullmatch(name):
         raise DataError(f"the name {name!r} needs letters, digits, '.', '_' or '-', and no leading '.'; rename it")
@@ -291,10 +290,7 @@ _HISTORY, _FUTURE, _MARK, _GRID = (150, 150, 150), (33, 102, 172), (178, 24, 43)
 
 
 def plot_of_path(xy: FloatArray, history_rows: int) -> Image:
-    """Draw a path (T, 2) seen from above, +y up: history grey, the rest blue, the current row red.
-
-    Lines of the grid are a metre apart (ten, where the path is longer than 20 m).
-    """
+    """Render a path (T, 2) from above, +y up: history grey, rest blue, current row red; grid 1 m, or 10 m."""
     import cv2
 
     image = np.full((SIZE_PX, SIZE_PX, 3), 255, np.uint8)

@@ -27,14 +27,10 @@ _SEED = 20251018
 
 
 def resolvable_points(scenes: Sequence[Hashable], discordance: float, *, draws: int = DRAWS) -> float | None:
-    """Smallest difference in success between two models that a run would show with 80 % power at the 5 % level.
+    """Least difference in success, percentage points, that a run shows (80 % power, 5 %); None for under two scenes.
 
-    Paired differences of 0 and of 100 points to either side, as often as measured and ten points in the mean, are
-    spread over the episodes by chance and given to the test's own `minimum_detectable_effect`, whose clusters are the
-    scenes.
-
-    Returns:
-        Percentage points, at most 100; None for fewer than two scenes.
+    `minimum_detectable_effect` gets paired differences of 0 and 100 points to either side, as often as measured and ten
+    in the mean, clustered by scene.
     """
     if len(set(scenes)) < 2:
         return None
@@ -52,16 +48,7 @@ def resolvable_points(scenes: Sequence[Hashable], discordance: float, *, draws: 
 
 
 def episodes_wanted(episodes: int, resolves: float | None, *, wanted: float = WANTED) -> int | None:
-    """How many episodes of the same kind, spread over scenes alike, would resolve `wanted` points.
-
-    The smallest difference falls with the root of the number of episodes.
-
-    Args:
-        wanted: Percentage points, above 0.
-
-    Returns:
-        The number, rounded up to tens; None where the episodes at hand do, or what they resolve is not known.
-    """
+    """Episodes, rounded up to tens, that would resolve `wanted` points (square root law); None if these do."""
     if resolves is None or resolves <= wanted:
         return None
     return 10 * math.ceil(episodes * (resolves / wanted) ** 2 / 10)
@@ -75,12 +62,10 @@ class TaskStatistics:
     """The episodes of one task; means are over usable ones.
 
     Attributes:
-        published: Number in the benchmark; None where it has none.
-        resolves: Smallest difference in success between two models that a run of them can show (80 % power, 5 % level),
-            percentage points; None where that is not known.
-        wanted: Episodes, over scenes alike, of which a run would show `resolution.WANTED` points; None where these do,
-            or that is not known.
-        means: By name; None where this task has none, or no value.
+        published: Number in the benchmark; None if it has none.
+        resolves: `resolvable_points` of a run of them, percentage points; None if unknown.
+        wanted: Episodes whose run would resolve `resolution.WANTED` points; None if these do, or unknown.
+        means: By name; None if this task has none, or no value.
     """
 
     kind: str
@@ -156,9 +141,7 @@ class EpisodeStatistics:
 def check(root: Path, *, decode: bool = False) -> EpisodeStatistics:
     """Statistics and findings of a folder of episodes.
 
-    Args:
-        decode: Decode every picture, not only its header; build every world again, compare it, and place an agent at
-            every start and goal. Takes about a second per world.
+    `decode` reads whole pictures, rebuilds every world and places agents: about a second per world.
     """
     data = load(root)
     formats = {one.kind: one for one in episode_formats()}

@@ -58,12 +58,9 @@ class EpisodeFault:
 
 @dataclass(frozen=True)
 class EpisodeSet:
-    """What a folder holds, in the order of its files.
+    """The content of a folder, in the order of its files.
 
-    Attributes:
-        episodes: Usable episodes by name of the task.
-        scenes: Every scene of the episodes; None where it cannot be built here (`scene_missing` gives the reason).
-        notes: About the folder, one line each, such as a file that was not used.
+    `scenes` are None if they cannot be built here (`scene_missing` gives the reason); `notes` are about the folder.
     """
 
     episodes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -100,20 +97,17 @@ class EpisodeCheck:
 
 
 class EpisodeFormat(ABC, Generic[EpisodeT]):
-    """The files of one task's episodes; they lie in a folder of its own, and are recognised by their content.
+    """The files of one task's episodes, in their own folder; their content identifies them.
 
     Attributes:
-        kind: Name of the task.
-        key: Field of the JSON object that lists the episodes; no other task's. Empty where they are no such object.
+        key: Field of the JSON object that lists the episodes, unique among tasks; empty without such an object.
         contents: Words for what each file holds, by content; that of the episodes is called as the task.
-        folders: Names of the folder: ours, and the published one where there is one.
-        published: Episodes of the published benchmark; None where it has none.
-        measures: Titles of columns in the table of a check, by name of the mean.
-        measures_note: What these are, for the line below the table.
-        tallied: Words for the line of each tally below the table; empty for none.
-        discordance: Share of episodes that two world models about ten points of success apart end differently, measured
-            in runs with the default policies: of scores between, the mean square of their differences, 1 being full
-            marks. None where that is not known.
+        folders: Names of the folder: ours, and the published one if there is one.
+        published: Episodes of the published benchmark; None if it has none.
+        measures: Column titles of a check's table, by name of the mean; `measures_note` explains them below it.
+        tallied: Words for the line of each tally below the table.
+        discordance: Share of episodes that two models ten points apart end differently (measured; for scores, the mean
+            square of differences).
     """
 
     kind: ClassVar[str]
@@ -244,11 +238,10 @@ class Share(Protocol):
         """What is asked for: numbers of episodes, by name of the task or by what is told apart in it."""
 
     def find(self, out: Path, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Find them, and write their pictures into `part_folder`.
+        """Find the episodes, and write their pictures into `part_folder`.
 
-        Returns:
-            Plain JSON values: "asked", the counts; "episodes" by name of the task; "discards" by reason; "failure";
-            and "world", or "worlds" by name.
+        Returns plain JSON: "asked" (counts), "episodes" by task, "discards" by reason, "failure", and "world" or
+        "worlds".
         """
 
 

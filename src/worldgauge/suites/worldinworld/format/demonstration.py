@@ -86,13 +86,9 @@ class DemoStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DemoFacts:
-    """Everything of a demonstration except its frames.
+    """Everything of a demonstration except its frames; `fps` is of simulated time.
 
-    Attributes:
-        camera_pose: (4, 4) camera-to-world.
-        fps: Frames per second of simulated time.
-        sub_goals: (n, 8) poses asked for.
-        reached: The frame in which each was done.
+    `sub_goals` are (n, 8) requested poses, `reached` the frames in which they were done.
     """
 
     task: str
@@ -122,12 +118,10 @@ class Demonstration(DemoFacts):
     """One task done by the expert, T frames long.
 
     Attributes:
-        asked: (T, 8) as `HandPose`, the pose under way in each frame.
-        hand: (T, 8) as `HandPose`, where the hand is.
+        asked: (T, 8) as `HandPose`, the pose under way in each frame; `hand` is where the hand is.
         places: (T, things, 3) world frame, metres.
         progress: (T,) in [0, 1].
-        depth: Frame number -> metres along the optical axis (H, W), infinite where nothing is hit; None where not
-            recorded.
+        depth: Frame number -> metres along the optical axis (H, W), infinite without a hit; None if not recorded.
     """
 
     clip: Clip
@@ -147,12 +141,9 @@ class Demonstration(DemoFacts):
 
 
 def write_demonstration(root: Path, facts: DemoFacts, frames: Iterable[FrontView], steps: Iterable[DemoStep]) -> Path:
-    """Write a demonstration as <root>/<task>/<number>/, replacing an existing one.
+    """Write <root>/<task>/<number>/, replacing it, also from several processes: call `write_index` after them.
 
-    The same demonstration gives the same bytes, and several processes may write at once; call `write_index` after them.
-
-    Args:
-        frames: Taken one at a time, all with depth or none of them.
+    `frames` are taken one at a time, all with depth or none.
     """
     folder = Path(root) / folder_name(facts.task, facts.number)
     with atomic_folder(folder) as part:

@@ -150,11 +150,7 @@ _KNOWN = (
 
 
 def published_world(scene: str) -> WorldFacts | None:
-    """The registered scan that a published episode names; None where it is not at hand.
-
-    Published files name a scene by its bare id, by its path within HM3D, or by the last parts of a path. All of them
-    hold the id of eleven characters. Walkers slide along its walls, as in the simulator of the episodes.
-    """
+    """The registered scan that a published episode names by id or path; None if absent. Walkers slide as there."""
     from worldgauge.worlds.scan import sources
 
     if not any(re.search(pattern, scene) for _, pattern, _ in _KNOWN):

@@ -64,11 +64,7 @@ def habitat_stance(stance: Stance) -> tuple[list[float], list[float]]:
 
 
 def as_stored(stance: Stance) -> Stance:
-    """The stance that is read back from a file: positions in nanometres, yaw in nanoradians.
-
-    A quaternion does not give back the last digits of an angle. To write an episode, render from this stance, so that
-    readers of the file get the very same pixels.
-    """
+    """The stance read back from a file (nm, nrad); render from it, so that readers get the very same pixels."""
     yaw = round(float(wrap_angle(stance.yaw)), 9)
     # -pi rounds to just below itself, which is the other end of the circle.
     yaw = yaw if -math.pi <= yaw < math.pi else round(float(wrap_angle(yaw)), 9)
@@ -133,11 +129,7 @@ def eye_of(row: EpisodeRow) -> float:
 
 
 def stance_of(row: EpisodeRow, which: str) -> Stance:
-    """Stance of the fields `<which>_position` and `<which>_rotation`.
-
-    The rotation is w, x, y, z; x, y, z, w, which the simulator's own files have, is no rotation of an agent that stands
-    upright, so that order is accepted as well where only it makes sense.
-    """
+    """Stance of `<which>_position` and `_rotation` (w, x, y, z; the simulator's x, y, z, w if only it is upright)."""
     position = _numbers(row, f"{which}_position", 3)
     rotation = _numbers(row, f"{which}_rotation", 4)
     for order in (rotation, np.roll(rotation, 1)):

@@ -54,11 +54,7 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 def checked_view(view: View, size: tuple[int, int] | None, k: int) -> View:
-    """Check that a view is a panorama with depth, of the size of the others.
-
-    Args:
-        size: (width, height) of the others; None for the first.
-    """
+    """Check that a view is a panorama with depth, of the `size` (width, height) of the others; None for the first."""
     rgb, depth = np.asarray(view[0]), np.asarray(view[1])
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype != np.uint8 or depth.shape != rgb.shape[:2] or not rgb.size:
         raise ShapeError(
@@ -144,14 +140,7 @@ def write_record(part: Path, rows: Iterable[Mapping[str, Any]], manifest: Mappin
 
 
 def read_depth(folder: Path, k: int, size: tuple[int, int]) -> Depth:
-    """Read the depth of one frame.
-
-    Args:
-        size: (width, height) in pixels.
-
-    Returns:
-        (H, W) metres, infinite where nothing was hit.
-    """
+    """Depth of one frame of `size` (width, height): (H, W) metres, infinite if nothing was hit."""
     path = folder / DEPTH
     try:
         with zipfile.ZipFile(path) as packed:

@@ -63,9 +63,8 @@ FRAMES_UP_TO = 13
 class ManipulationReviser:
     """A language model that compares what was imagined with the instruction; see `chat_reviser`.
 
-    The option revision: "frames" shows the frames in which poses are reached; "described" has the model describe the
-    last frame of each plan first, and choose by these descriptions alone, as the release does with plans of a diffusion
-    policy.
+    Option revision: "frames" shows those in which poses are reached; "described" chooses by descriptions of last frames
+    alone, as the release does with a diffusion policy.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -80,11 +79,7 @@ class ManipulationReviser:
     def revise(
         self, candidates: Candidates, observation: TableObservation, goal: Goal, history: History, rng: Rng
     ) -> Decision:
-        """Choose a plan; see `Reviser.revise`.
-
-        The first candidate is taken if nothing was imagined, if there is only one and, flagged, if no reply can be
-        read.
-        """
+        """Choose a plan; the first if nothing was imagined, if it is the only one or, flagged, without a reply."""
         if not goal.text:
             raise UsageError("manipulation needs an instruction, and this episode has none")
         seed = seed_of(rng)

@@ -40,13 +40,7 @@ _TOLD = [0, 1, 2, 7]
 
 @dataclass(frozen=True)
 class _Moment:
-    """A moment of a demonstration: its start, or when a pose was reached.
-
-    Attributes:
-        hand: (8,) pose of the hand.
-        places: (3,) metres of every thing, by role.
-        left: (n, 8) poses still to come.
-    """
+    """A moment of a demonstration: hand pose (8,), things' `places` (3,) by role, and poses (n, 8) still to come."""
 
     hand: FloatArray
     places: dict[str, FloatArray]
@@ -56,8 +50,8 @@ class _Moment:
 class ClonedPolicy:
     """Every moment of some demonstrations, with the poses that followed.
 
-    With "apart", poses follow the things they belong to, and the policy is as good as the expert where positions are
-    all that matters; with "together" it fails where things stand differently.
+    With "apart", poses follow their things, which is the expert if only positions matter; "together" fails on new
+    layouts.
     """
 
     def __init__(self, demonstrations: Sequence[Demonstration], moves: Moves = "together") -> None:
@@ -71,13 +65,7 @@ class ClonedPolicy:
         }
 
     def plans(self, hand: HandPose, places: Mapping[str, FloatArray], length: int, n: int) -> list[Poses]:
-        """Return up to n different plans of up to `length` poses, from the moments most similar to this one.
-
-        The most similar comes first; of equals, the earlier demonstration.
-
-        Args:
-            places: (3,) metres of every thing by its role (`roles`).
-        """
+        """Up to n different plans of up to `length` poses from the most similar moments; `places` by role, metres."""
         found: list[FloatArray] = []
         for index in np.argsort(self.dissimilarity(hand, places), kind="stable"):
             plan = _moved(self._moments[index], places, length, self._moves)
@@ -88,16 +76,9 @@ class ClonedPolicy:
         return [tuple(HandPose(*(float(value) for value in pose)) for pose in plan) for plan in found]
 
     def dissimilarity(self, hand: HandPose, places: Mapping[str, FloatArray]) -> FloatArray:
-        """Measure how much every moment differs from this one.
+        """Difference of every moment, (moments,) metres: of the hand in the world and to each thing, by role.
 
-        It is the sum of distances of the hand, in the world frame and relative to each thing. Each distance is cut off
-        at CUTOFF_M, so that a few that fit outweigh many that do not.
-
-        Args:
-            places: (3,) metres of every thing by its role.
-
-        Returns:
-            (moments,) metres.
+        Each is cut off at CUTOFF_M, so that a few that fit outweigh many that do not.
         """
         total = 2 * CUTOFF_M * np.abs(self._hands[:, 7] - hand.gripper)
         here = np.array(hand[:3])
@@ -113,11 +94,7 @@ class ClonedPolicy:
 
 
 def roles(instruction: str, things: Sequence[SeenThing | DemoThing]) -> tuple[str, ...]:
-    """Assign each thing its role in an instruction, such as "button named 1" for the first that it names.
-
-    A thing is named by its name or its colour; others are "button other 1" and so on. Things of different tables that
-    have the same role correspond.
-    """
+    """Each thing's role, "button named 1" by name or colour, else "button other 1"; equal roles correspond."""
     words = instruction.lower()
     at = [_mentioned(words, thing) for thing in things]
     order = sorted(place for place in at if place is not None)
@@ -176,10 +153,9 @@ def _shift(pose: FloatArray, moment: _Moment, places: Mapping[str, FloatArray]) 
 class ClonedProposer:
     """Behaviour cloning by nearest neighbours: repeats what was done where things stood as they do now.
 
-    It knows the positions of things and the instruction, nothing of earlier actions, and no orientation.
-
-    Options: demonstrations, the folder that it learns from; moves, "together" (default: a remembered plan is shifted as
-    one, with the thing that it first goes to) or "apart" (each pose with the thing next to it, which is much stronger).
+    It uses positions and the instruction, no earlier actions and no orientation. Options: demonstrations, its folder;
+    moves, "together" (default: a plan is shifted as one, with its first thing) or "apart" (each pose with the thing
+    next to it).
     """
 
     def __init__(self, kit: PolicyKit) -> None:

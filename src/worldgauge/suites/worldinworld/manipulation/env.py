@@ -91,14 +91,7 @@ class SimulatedFuture:
 
 
 class TableEnv:
-    """The closed loop's environment of a table.
-
-    Attributes:
-        reasons: For every step, why it did not end as asked; None if it did.
-
-    Args:
-        size_px: Side of the front view, pixels.
-    """
+    """The closed loop's environment of a table; `reasons` has, per step, why it did not end as requested."""
 
     text_renderer = "manip/v2"
 
@@ -156,11 +149,7 @@ class TableEnv:
         )
 
     def step(self, action: HandPose | RefusedPlan) -> bool:
-        """Carry out a pose.
-
-        Afterwards `seen` holds the states on the way that the plan's clip shows, and the final one if the clip shows
-        none but the step failed or was the last.
-        """
+        """Carry out a pose; `seen` then holds the states that the clip shows, or the last after a failure."""
         shares = self.shares[0] if self.shares else (1.0,)
         self.shares = self.shares[1:]
         last = not self.shares

@@ -25,15 +25,9 @@ from worldgauge.worlds.tabletop.pose_plans import HandPose
 
 
 def farthest_points(points: ArrayLike, count: int) -> list[int]:
-    """Pick points far from each other: greedy farthest point sampling.
+    """Greedy farthest point sampling of (m, k): each next one is farthest from those picked, the earlier of equals.
 
-    The first point, then repeatedly the one whose nearest picked point is farthest away, the earlier of equals.
-
-    Source: World-in-World, section 5.4: more plans than are wanted are thinned by their ends. That the first point
-    comes first is our choice.
-
-    Args:
-        points: (m, k).
+    Source: World-in-World, section 5.4; that the first point comes first is our choice.
     """
     known = np.asarray(points, np.float64)
     if known.ndim != 2 or not np.isfinite(known).all():
@@ -58,7 +52,7 @@ MAX_OFF = 0.01
 class ProcessProposer:
     """Asks a policy in another process, environment or machine for plans.
 
-    Options: policy, "cmd:...", "pipe:..." or "http://..." as for models. One process serves all episodes of a worker.
+    Option policy: "cmd:...", "pipe:..." or "http://..." as for models. One process serves all episodes of a worker.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -67,10 +61,7 @@ class ProcessProposer:
     def propose(
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: Rng
     ) -> list[ActionPlan]:
-        """Ask for up to n plans; of more samples, keep those that end farthest apart. See `Proposer.propose`.
-
-        If the policy answers with invalid poses, there is one plan without poses, flagged `REFUSED`: a failed step.
-        """
+        """Request up to n plans, of more those that end farthest apart; invalid poses give a plan flagged `REFUSED`."""
         policy = opened(self._at, ("", WITH_THINGS), served_code(self._at))
         executed = [pose for past in history for pose in past.executed if isinstance(pose, HandPose)]
         arrays: dict[str, NDArray[Any]] = {
@@ -97,16 +88,7 @@ class ProcessProposer:
 
 
 def checked_poses(poses: NDArray[Any], length: int, who: str) -> NDArray[np.float64]:
-    """Check the plans of a policy; the gripper is clipped to [0, 1].
-
-    Whether the arm can reach the poses is for the table to find out.
-
-    Args:
-        poses: (m, l, 8).
-
-    Returns:
-        (m, l, 8) float64.
-    """
+    """Check plans (m, l, 8) of a policy and clip the gripper to [0, 1]; the table finds out what is in reach."""
     known = np.asarray(poses, np.float64).copy()
     if len(known) and not 1 <= known.shape[1] <= length:
         raise ModelError(f"{who} gives plans of {known.shape[1]} poses; a plan has 1 to {length}")

@@ -30,10 +30,7 @@ _SUBPIXEL = 4
 
 
 def marked_table(observation: TableObservation) -> Image:
-    """Return a copy of the front view with the axes x, y, z and the number of each thing, from 1, at its centre.
-
-    A disc that would cover an earlier one stands next to it, with a line to its thing.
-    """
+    """Copy of the front view with axes x, y, z and each thing's number from 1, on discs that do not overlap."""
     drawn = np.ascontiguousarray(observation.front.copy())
     _draw_axes(drawn, observation)
     middles, discs = middles_px(observation), discs_px(observation)
@@ -75,14 +72,7 @@ def radius_px(observation: TableObservation) -> int:
 
 
 def pixels(observation: TableObservation, points_m: ArrayLike) -> FloatArray:
-    """Project points into the front view.
-
-    Args:
-        points_m: (n, 3) world frame, metres.
-
-    Returns:
-        (n, 2) column and row; NaN behind the camera.
-    """
+    """Column and row (n, 2) in the front view of points (n, 3) in the world frame, metres; NaN behind the camera."""
     to_camera = invert(observation.pose)
     points = np.asarray(points_m, np.float64).reshape(-1, 3)
     return observation.camera.project(points @ to_camera[:3, :3].T + to_camera[:3, 3])[0]

@@ -54,12 +54,7 @@ _ALIKE = 24
 
 
 class GoalSimilarity:
-    """Compares views with those of the start and of the goal.
-
-    Args:
-        before: (H, W, 3) uint8 before anything has moved.
-        goal: (H, W, 3) uint8 when the task is solved.
-    """
+    """Compares views with those of the start (before anything has moved) and of the goal, (H, W, 3) uint8."""
 
     def __init__(self, before: Image, goal: Image) -> None:
         height_px = max(1, round(goal.shape[0] * WIDTH_PX / goal.shape[1]))
@@ -78,11 +73,9 @@ class GoalSimilarity:
         self._things = self._things_to_move(np.argwhere(self._matters))
 
     def reached(self, view: Image) -> float:
-        """Return how close a view is to the goal: 0 as at the start, 1 as in the goal; what is covered counts a half.
+        """How close a view is to the goal: 0 at the start, 1 at the goal; covered parts count half, lost things as far.
 
-        A thing that has left its place and is not found counts as far from where it belongs.
-
-        It is 1 if the two do not differ. Neither things that moved by mistake nor order matter.
+        Neither things that moved by mistake nor order matter.
         """
         if not len(self._before):
             return 1.0
@@ -111,10 +104,7 @@ class GoalSimilarity:
         return max((seen + lying) / 2, CARRIED * carried)
 
     def _things_to_move(self, places: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], float, _Thing]]:
-        """Return what is to leave its place: its pixels among those that matter, its share of all, and its look.
-
-        None where too little is seen of things, or of where they belong.
-        """
+        """Things to move: pixels among those that matter, share, and look; none if too little is seen of them."""
         # SciPy takes a third of a second to import, and every worker of every suite imports this module.
         from scipy.ndimage import label
 
@@ -147,12 +137,7 @@ class _Nearness(NamedTuple):
 
 
 class _Thing:
-    """The look of what is to be moved, and where to.
-
-    Args:
-        places: (n, 2) rows and columns of its pixels at the start.
-        colours: (n, 3) their colours.
-    """
+    """The look of what is to move: `places` (n, 2), rows and columns at the start, and `colours` (n, 3)."""
 
     def __init__(
         self, places: NDArray[np.int64], colours: FloatArray, goal: FloatArray, shape: tuple[int, ...]
@@ -170,12 +155,7 @@ class _Thing:
             self._kinds.append((colours[one].mean(0), np.conj(np.fft.rfft2(own))))
 
     def nearness(self, view: FloatArray, changed: NDArray[np.bool_]) -> _Nearness:
-        """Return how near to its place it is seen.
-
-        Args:
-            view: (H, W, 3) colours.
-            changed: (H, W) where they are not those of the start; what looks the same is not it.
-        """
+        """How near to its place it is seen in `view` (H, W, 3), where colours `changed` (H, W) since the start."""
         found = self._match(view, changed)
         if found is None or not self._far:
             return _Nearness(0.0, 0.0)
@@ -216,10 +196,7 @@ def _likelihood(seen: FloatArray, known: FloatArray, shade: float | FloatArray) 
 class GoalSimilarityReviser:
     """Takes the plan whose last frame is closest to the goal (`goal_similarity`), the first of equals.
 
-    The goal is cropped to what a rollout shows. The first plan is taken if nothing was imagined; a plan without a frame
-    has no score and is taken last.
-
-    Figures, and what was tried, are in `docs/decisions/closed_loop.md`.
+    Without rollouts it takes the first. Experiments: docs/decisions/closed_loop.md.
     """
 
     def __init__(self, kit: PolicyKit) -> None:

@@ -34,11 +34,8 @@ _STILL_M = 0.01
 class ScriptedProposer:
     """Plans of the scripted expert with errors: every plan has its own constant offset.
 
-    Poses are kept inside the workspace. Where a plan has room for one more, it ends with the hand lifted: in its
-    imagined end nothing is hidden then, and the next plan begins there anyway. Options: noise_m, standard deviation of
-    the offset in x and in y (`NOISE_M`);
-    wrong, probability that a plan takes one of its things for another of the same category (`WRONG`). With both 0 all
-    plans are the expert's.
+    A plan with room for a pose ends with the hand lifted, so that nothing is hidden. Options: noise_m, standard
+    deviation of the offset in x and in y; wrong, probability that a plan confuses a thing with another of its category.
     """
 
     def __init__(self, kit: PolicyKit) -> None:

@@ -224,10 +224,10 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
 
 
 class ManipulationRules(Rules[HandPose | RefusedPlan]):
-    """Rules of an episode: bring a table into the state of the instruction, within a budget of poses.
+    """Rules of an episode: bring a table into the state of the instruction; the budget `decisions` counts poses.
 
-    `decisions` of the parameters is that budget. Whole plans are carried out while poses are left; success is checked
-    after every pose. A plan with no poses, more than L, or invalid ones is one failed step.
+    Success is checked after every pose. A plan without poses, with more than L, or with invalid ones is one failed
+    step.
     """
 
     checks_every_step = True
@@ -267,10 +267,7 @@ class ManipulationRules(Rules[HandPose | RefusedPlan]):
             yield pose
 
     def true_value(self, plan: ActionPlan) -> float | None:
-        """Return the true progress after the plan, cut to the poses left, in [0, 1].
-
-        None for a plan that cannot be started.
-        """
+        """True progress in [0, 1] after the plan, cut to the poses left; None for a plan that cannot be started."""
         if plan_fault(plan.poses, self.length) is not None:
             return None
         return self._env.future(plan.poses[: self._left]).progress

@@ -70,11 +70,7 @@ class NavigationReviser:
     def revise(
         self, candidates: Candidates, observation: HomeObservation, goal: Goal, history: History, rng: Rng
     ) -> Decision:
-        """Choose a plan, or stop if the agent has to announce its arrival and does; see `Reviser.revise`.
-
-        The first candidate is taken if nothing was imagined, if there is only one and, flagged, if no reply can be
-        read.
-        """
+        """Choose a plan (the first without rollouts or, flagged, a readable reply), or stop to announce arrival."""
         wanted = _goal_seen(observation, goal)
         stop_seed, seed = seed_of(rng), seed_of(rng)
         notes: dict[str, Any] = {"kind": self._kind}

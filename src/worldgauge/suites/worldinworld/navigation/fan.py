@@ -24,9 +24,8 @@ from worldgauge.worlds.walking.primitives import STEP_M, Primitive, Steps, traje
 class FanProposer:
     """Turn at most half around, then go straight on: plans whose ends are spread over the free floor around.
 
-    A plan goes straight for at most half of L, and has at most L primitives in all. Of all such plans whose way is
-    free in the depth of the four views, the first is drawn by chance, and each further one ends farthest from the ends
-    of those before it. So the first plan alone is a walk to a random free place nearby.
+    A plan goes straight for at most half of L. The first is sampled, each further one ends farthest from those before
+    it; so the first alone is a walk to a random free place nearby.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -42,11 +41,7 @@ class FanProposer:
 
 
 def fan(reach_m: FloatArray, length: int) -> list[Steps]:
-    """All plans of at most `length` primitives that turn and then go straight on, as far as the way is free.
-
-    Args:
-        reach_m: (16,) metres that are free in each direction, see `free_m`.
-    """
+    """All plans of at most `length` primitives that turn and go straight; `reach_m` (16,) is that of `free_m`."""
     found = []
     for direction, free in enumerate(reach_m):
         turns = direction if direction <= DIRECTIONS // 2 else direction - DIRECTIONS

@@ -44,11 +44,7 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class NavigationEpisode:
-    """Go to where a picture was taken.
-
-    Attributes:
-        design: 1: the goal is at any place. 2 (`HIDDEN`): no straight way leads there, and it is out of sight.
-    """
+    """Go to where a picture was taken; `design` 1: the goal is anywhere, 2 (`HIDDEN`): out of sight, not straight."""
 
     id: str
     scene: str
@@ -134,12 +130,7 @@ class NavigationFormat(HomeFormat[NavigationEpisode]):
 def write_navigation(
     root: Path, episodes: Iterable[NavigationEpisode], images: Mapping[str, NDArray[np.uint8]]
 ) -> Path:
-    """Write <root>/navigation/episodes.json with goal_images.zip in the same folder.
-
-    Args:
-        images: By id, panorama (H, W, 3) uint8 RGB of 360 by 180 degrees. They are asked for one at a time, so a
-            mapping may render them when needed.
-    """
+    """Write <root>/navigation/episodes.json and goal_images.zip; RGB panoramas by id are read one at a time."""
     unique = distinct(episodes)
     folder = Path(root) / "navigation"
     missing = [episode.id for episode in unique if episode.id not in images]

@@ -73,11 +73,7 @@ def shapes() -> dict[str, tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Descriptors of strips, and what training needs of how they came about.
-
-    Attributes:
-        descriptors: (n, columns, GROUPS, GROUP), unit vectors.
-    """
+    """Descriptors (n, columns, GROUPS, GROUP) of strips, unit vectors, and what training needs of their origin."""
 
     descriptors: Array
     wraps: bool
@@ -110,11 +106,7 @@ def encode(weights: Weights, strips: Strip, *, wraps: bool) -> Encoded:
 
 
 def match(weights: Weights, views: Encoded, panoramas: Encoded) -> MatchEstimates:
-    """Estimates of how far each view is from the place of each panorama.
-
-    Returns:
-        Estimates of the root of the metres to walk, at most that of FAR_M.
-    """
+    """Estimates for each view and panorama of the square root of the metres to walk, at most that of FAR_M."""
     v, p = len(views.descriptors), len(panoramas.descriptors)
     seen = views.descriptors.transpose(2, 0, 1, 3).reshape(GROUPS, v * SEEN, GROUP)
     around = panoramas.descriptors.transpose(2, 0, 1, 3).reshape(GROUPS, p * AROUND, GROUP)
@@ -197,10 +189,7 @@ class Nearby:
         return self._restored(plan, rollout, rollout.valid_len - 1)
 
     def before(self, plan: ActionPlan, rollout: Rollout) -> float:
-        """How far it seems to be from the last real view, also where that is taken for the plan's end.
-
-        Then a frozen picture never seems to come nearer.
-        """
+        """Estimate for the last real view, also as the plan's end, so that a frozen picture never seems nearer."""
         real = rollout.exact - 1
         return min(self._place.far(rollout.seen(real), rollout.camera), self._restored(plan, rollout, real))
 
@@ -213,9 +202,8 @@ class Nearby:
 class NearnessReviser:
     """Takes the plan whose last imagined frame seems nearest to the goal, by a learned estimate and by likeness.
 
-    A plan counts only if that frame seems nearer than the last real one before it, which after leading turns looks the
-    same way. So a model that shows nothing new, or nothing true, brings no choice that turning on the spot would not
-    bring too: then the first plan is taken, as it is where nothing was imagined.
+    It must also seem nearer than the last real frame before it. So a model that shows nothing new or true brings no
+    choice, and the first plan is taken, as without rollouts.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -262,10 +250,8 @@ DRAWS = 8
 class CrossEntropyReviser(NearnessReviser, PlanSearch):
     """Draws new plans around the best imagined ones, has them imagined, and so on; then decides as `nearness` does.
 
-    A plan is two legs: turn, go straight, turn, go straight. The first population is the proposer's. Each further round
-    fits a normal distribution to the third of all plans so far whose imagined ends seem nearest to the goal, and draws
-    as many plans from it as were proposed (Rubinstein 1999, with the spread kept from vanishing). The first leg stays
-    on floor that the depth shows to be free, as that of `fan`; of the second only the world model knows.
+    Each round fits a normal distribution over two legs (turn, straight, twice) to the best third (Rubinstein 1999, with
+    a least spread). Depth keeps the first leg on free floor, as in `fan`; only the world model knows of the second.
     """
 
     rounds = 3
@@ -298,15 +284,7 @@ class CrossEntropyReviser(NearnessReviser, PlanSearch):
         return [ActionPlan(steps, self.name) for steps in list(fresh)[:n]]
 
     def drawn_from(self, far: FloatArray, legs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Where the next plans are drawn.
-
-        Args:
-            far: (n,) how far from the goal each plan seems to end, the nearest first; without unit.
-            legs: (n, 4) the plans.
-
-        Returns:
-            Mean and standard deviation of a normal distribution, (4,) each.
-        """
+        """Mean and standard deviation (4,) of the next plans, from `legs` (n, 4), nearest to the goal first."""
         elites = legs[: max(2, round(ELITES * len(legs)))]
         return elites.mean(0), np.maximum(elites.std(0), LEAST_SPREAD)
 

@@ -154,8 +154,7 @@ class NavigationTask(HomeTask[NavigationEpisode, "NavigationRules"]):
 class NavigationRules(HomeRules):
     """Rules of an episode: reach the place where the goal image was taken; the heading does not matter.
 
-    Track oracle_stop: the episode ends when the geodesic distance is within the radius at a decision. Track
-    declared_stop: when the agent says so.
+    Track oracle_stop ends it within the geodesic radius at a decision, declared_stop when the agent says so.
     """
 
     def __init__(
@@ -203,10 +202,7 @@ class NavigationRules(HomeRules):
         return iter(decision.plan.steps[: max(len(decision.plan.steps) - self._kept_back, 1)])
 
     def true_value(self, plan: ActionPlan) -> float | None:
-        """Return minus the primitives from the end of the plan, as imagined, to the goal; None without a path.
-
-        Metres alone would not distinguish a turn in the right direction from one in the wrong direction.
-        """
+        """Minus the primitives from the plan's end to the goal, None without a path; metres would ignore turns."""
         there = self._env.led_to(plan.turn_left_rad, plan.steps)
         left = self._env.ground.steps_left(there, self._goal, self._radius_m)
         return -left if left < float("inf") else None

@@ -24,8 +24,8 @@ SPARE = 4
 class WaysProposer:
     """Shortest ways over a floor plan to places in walking distance, in random order.
 
-    The floor plan shows where the walker can stand, not what is there. Each place after the first is the one farthest
-    from those before it. A way has at most L primitives. So the first plan alone leads to a random place nearby.
+    The plan shows where one can stand, not what is there. Each place is the one farthest from those before; at most L
+    primitives.
     """
 
     def __init__(self, kit: PolicyKit) -> None:

@@ -96,13 +96,10 @@ NEUTRAL_VIEW = "the view ahead"
 def token_choice(
     alternatives: Sequence[tuple[str, float]], categories: Sequence[str], letters: str = LETTERS
 ) -> dict[str, float]:
-    """Confidence of each category that the likeliest first tokens name, in the order of the categories.
+    """Probability of each category whose letter is exactly one of the likeliest first tokens, not scaled to sum to 1.
 
-    A token counts when it is exactly one of the first len(categories) letters; its probability is used as it is, not
-    scaled to sum to 1. Source: released code; vectors: wiw_loop, token_choice.
-
-    Args:
-        alternatives: (token, log-probability), likeliest first.
+    Source: released code; vectors: wiw_loop, token_choice. `alternatives` are (token, log-probability), likeliest
+    first.
     """
     if len(categories) > len(letters):
         raise UsageError(f"{len(categories)} options, but there are {len(letters)} letters to name them")
@@ -172,12 +169,7 @@ def read_index(value: Any, count: int) -> int:
 
 @dataclass(frozen=True)
 class HighLevelDecision:
-    """What a model decides about a question.
-
-    Attributes:
-        landmark: Number of the one to walk to; None to follow the words instead.
-        answer: None when it goes on searching.
-    """
+    """A model's decision about a question; `landmark` is None to follow the words, `answer` None to go on searching."""
 
     reason: str
     plan: str
@@ -229,10 +221,7 @@ _VIEW_NAMES = re.compile(
 
 
 def neutral_views(plan: str) -> str:
-    """`plan` with names of views rewritten, since its reader faces the chosen view and sees no other.
-
-    Turns such as "go left" stay; they start from there.
-    """
+    """`plan` with names of views rewritten, since its reader faces the chosen view; turns such as "go left" stay."""
     return _VIEW_NAMES.sub(NEUTRAL_VIEW, plan)
 
 
@@ -354,10 +343,7 @@ def around(observation: HomeObservation) -> list[Part]:
 
 
 def goal_view(image: Image, camera: Camera) -> Image:
-    """What `camera` saw at the goal: the front of a panorama, or the picture itself.
-
-    It always uses the clean rule: the picture is real, and so are the views it is compared with, which no rule cuts.
-    """
+    """What `camera` saw at the goal: the front of a panorama by the clean rule (it is real), or the picture itself."""
     if image.shape[1] >= PANORAMA_ASPECT * image.shape[0]:
         return perspective(image, camera)
     return image

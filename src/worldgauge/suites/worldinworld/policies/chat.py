@@ -31,10 +31,9 @@ NAME = "chat"
 def chat_proposer(kit: PolicyKit) -> Proposer[Any]:
     """A language model proposes plans, sampled at temperature 1; prompts `*-propose` and `questions-plan`.
 
-    Replies that cannot be read are asked for again, up to 30 times (manipulation: 12), and then left out; without any,
-    it proposes none, or with an arm one random pose, flagged.
-    Options: temperature, top_p, max_tokens; asks, times that each plan is asked for; for questions open_heading and
-    landmarks ("exact" or "detected").
+    It retries unreadable replies 30 times (manipulation: 12); without any plan, an arm gets one random pose, flagged.
+    Options: temperature, top_p, max_tokens, asks (per plan); for questions open_heading and landmarks ("exact" or
+    "detected").
     """
     own = closed_loop_tasks.get(kit.task).shared_proposers.get(NAME)
     if own is None:
@@ -95,14 +94,9 @@ class ChatProposer(ABC):
 def chat_reviser(kit: PolicyKit) -> Reviser[Any]:
     """A language model compares what was imagined; in recognition and questions it also gives the answer.
 
-    Replies that cannot be read are asked for again; after that the decision falls back, and its notes record it under
-    "fallback", "fallback_answer" or "stop_fallback". notes["asks"] lists each query: prompt, version and digest, reply,
-    tokens, cost. An outage or a used-up budget is raised as it is and decides nothing.
-
-    Options: kind, "select" (it names a candidate; the default) or "rewrite" (it may write a plan, as released);
-    declared (navigation: it is first asked whether it has arrived); revision (manipulation: "frames", or "described",
-    of longer plans than a clip has frames); tracker (recognition: "geometry" or "sam2"); landmarks (questions: "exact"
-    or "detected"); temperature, top_p, max_tokens, asks; top_logprobs.
+    After unreadable replies the decision falls back, noted as "fallback", "fallback_answer" or "stop_fallback"; an
+    outage raises. Options: kind, "select" or "rewrite" (it may write a plan, as released); declared; revision; tracker;
+    landmarks; temperature, top_p, max_tokens, asks, top_logprobs.
     """
     own = closed_loop_tasks.get(kit.task).shared_revisers.get("chat")
     if own is None:

@@ -37,12 +37,7 @@ REFUSED = "refused"
 
 
 class PlannedRoom(NamedTuple):
-    """A room on a floor plan without names.
-
-    Attributes:
-        low: Least x and y, metres.
-        high: Greatest x and y, metres.
-    """
+    """A room on a floor plan without names; `low` and `high` are its least and greatest x and y, metres."""
 
     low: tuple[float, float]
     high: tuple[float, float]
@@ -59,12 +54,7 @@ class PlannedRoom(NamedTuple):
 
 
 class HomeObservation(Protocol):
-    """What a walker senses at one decision; everything is rendered on first use.
-
-    Attributes:
-        pose: Camera-to-world (4, 4) of the front view's camera.
-        camera: Camera of every view.
-    """
+    """What a walker senses at one decision, rendered on first use; `pose` is the front view's, camera-to-world."""
 
     pose: FloatArray
     camera: Camera
@@ -106,28 +96,12 @@ class HomeObservation(Protocol):
         """Random places on that floor plan within so many metres, with the length of the way to each."""
 
     def way_to(self, xy: FloatArray, within_m: float) -> Steps | None:
-        """Steps along the shortest way to a place on that floor plan.
-
-        Args:
-            xy: (2,) metres; of a place where nobody can stand, the nearest one.
-            within_m: Distance from it at which the way ends.
-
-        Returns:
-            The steps; None where no way leads there.
-        """
+        """Steps of the shortest way to within `within_m` of (2,) metres, or of the nearest place to stand on."""
 
 
 @dataclass(frozen=True)
 class SeenThing:
-    """A thing on the table as the agent knows it; its number is its place in the list, from 1.
-
-    Attributes:
-        name: In words.
-        category: In words.
-        colour: In words.
-        place_m: (3,) its centre in the world frame, metres; exact, as the paper's agents are given it.
-        half_m: (3,) half its size, metres.
-    """
+    """A thing on the table, numbered from 1; `place_m` (world) is exact, as in the paper, `half_m` is half its size."""
 
     name: str
     category: str
@@ -137,14 +111,7 @@ class SeenThing:
 
 
 class TableObservation(Protocol):
-    """What an agent with an arm senses at one decision; pictures are rendered on first use.
-
-    Attributes:
-        pose: Camera-to-world (4, 4) of the front camera.
-        camera: The front camera.
-        hand: Pose of the hand, and whether it is open.
-        things: Those that the task is about, numbered from 1.
-    """
+    """What an agent with an arm senses at one decision, rendered on first use; `pose` is the front camera's."""
 
     pose: FloatArray
     camera: Camera
@@ -201,14 +168,11 @@ class Rollout:
 
     Attributes:
         frames: (T, H, W, 3) uint8; frame 0 is what is seen now.
-        view: Kind of each frame.
         camera: Camera of perspective frames, or of views cut out of panoramas.
         frame_to_action: (T,), 0 for frame 0, k for the view after step k of the plan, -1 for padding after it.
         valid_len: Frames that belong to the plan, frame 0 included.
-        exact: Frames, frame 0 included, that are cut from the real panorama (leading turns) and not imagined.
-        aligned: False where a frame does not belong to one action (text-driven models).
-        model: Who imagined it.
-        text: Given to the model, where it takes words.
+        exact: Frames, frame 0 included, cut from the real panorama (leading turns) and not imagined.
+        aligned: False if a frame does not belong to one action (text-driven models).
         rule: How views are cut out of panoramas.
         anchors: For a plan of poses, the frame in which each of them is reached.
     """
@@ -226,18 +190,7 @@ class Rollout:
     anchors: tuple[int, ...] = ()
 
     def seen(self, frame: int, side: Side = "front") -> Image:
-        """The view of `camera` in one frame.
-
-        Args:
-            frame: Index into `frames`.
-            side: Any other than the front needs a panorama.
-
-        Returns:
-            (H, W, 3) uint8.
-
-        Raises:
-            UsageError: For a side of a perspective frame other than the front.
-        """
+        """The view (H, W, 3) uint8 of `camera` in one frame; a side other than the front needs a panorama."""
         if self.view == "panorama":
             return perspective(self.frames[frame], self.camera, yaw_right_deg=YAW_RIGHT_DEG[side], rule=self.rule)
         if side != "front":
@@ -247,14 +200,7 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plan and what was imagined for it.
-
-    Attributes:
-        plan: The plan.
-        rollout: None where nothing was imagined.
-        true_value: Returns what the plan is really worth, higher is better. It asks the simulator, so only the reviser
-            `oracle` and the decision regret may use it.
-    """
+    """A plan and its rollout, if any; only `oracle` and the decision regret may query the simulator (`true_value`)."""
 
     plan: ActionPlan
     rollout: Rollout | None
@@ -267,11 +213,10 @@ class Decision:
 
     Attributes:
         plan: To be carried out; None for none.
-        chosen: Index of the candidate taken; None for a plan of its own or none.
-        answer: Answer to recognition or to a question.
+        chosen: Index of the candidate taken; None for the reviser's own plan or none.
         confidence: Of the answer, in [0, 1].
         stop: Whether the agent ends the episode here.
-        scores: One per candidate; None where it has none.
+        scores: One per candidate; None if it has none.
         notes: Plain JSON values for the trace: prompts, replies, fallbacks.
     """
 
@@ -286,14 +231,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class PastDecision:
-    """An earlier decision of the episode.
-
-    Attributes:
-        decision: What was decided.
-        executed: The actions carried out: primitives, or `HandPose`s.
-        collided: Whether each action collided; for an arm, whether it did not end as asked.
-        pose: Where it was decided, camera-to-world (4, 4).
-    """
+    """An earlier decision and its `pose`, camera-to-world; for an arm, `collided` means not ended as requested."""
 
     decision: Decision
     executed: tuple[Any, ...]
@@ -311,59 +249,24 @@ class Proposer(Protocol[O]):
     """Makes candidate plans."""
 
     def propose(self, observation: O, goal: Goal, history: History, n: int, rng: Rng) -> Sequence[ActionPlan]:
-        """Make candidate plans.
-
-        Args:
-            observation: What is sensed now.
-            goal: What the agent is asked to do.
-            history: Earlier decisions, the first one first.
-            n: Most plans to give.
-            rng: Source of randomness for this decision.
-
-        Returns:
-            Up to n plans. The loop merges equal ones, and uses a flagged fallback where there are none.
-        """
+        """Make up to n plans; `history` is oldest first. The loop merges equal ones, and flags a fallback for none."""
 
 
 class Reviser(Protocol[O]):
     """Turns candidates into a decision."""
 
     def revise(self, candidates: Candidates, observation: O, goal: Goal, history: History, rng: Rng) -> Decision:
-        """Make the decision.
-
-        Args:
-            candidates: At least one, but for a last look after which nothing is carried out. Where nothing was
-                imagined, the decision follows from the observation, and takes the first plan.
-            observation: What is sensed now.
-            goal: What the agent is asked to do.
-            history: Earlier decisions, the first one first.
-            rng: Source of randomness for this decision.
-        """
+        """Make the decision; take the first plan if nothing was imagined. A last look may have no candidates."""
 
 
 class PlanSearch(ABC):
-    """A reviser that also makes plans of its own, by what was imagined of those before, and has them imagined.
-
-    Attributes:
-        rounds: How often plans are imagined at a decision, the proposer's being the first.
-    """
+    """A reviser that also makes its own plans from imagined ones; `rounds` per decision include the proposer's."""
 
     rounds: int
 
     @abstractmethod
     def further(self, candidates: Candidates, observation: Any, goal: Goal, n: int, rng: Rng) -> Sequence[ActionPlan]:
-        """Make the plans of the next round.
-
-        Args:
-            candidates: All of this decision so far, imagined.
-            observation: What is sensed now.
-            goal: What the agent is asked to do.
-            n: Most plans to give, M.
-            rng: Source of randomness for this round.
-
-        Returns:
-            Up to n plans. The loop leaves out those that are there; where none is left, the search is over.
-        """
+        """Make up to n plans from all imagined `candidates` so far; the search ends when none of them is new."""
 
 
 @dataclass(frozen=True)

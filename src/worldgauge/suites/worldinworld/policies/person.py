@@ -50,11 +50,7 @@ MOST_WORDS = 400
 
 @dataclass(frozen=True)
 class Seat:
-    """What an episode says about itself to whoever acts in it.
-
-    Attributes:
-        left: What is left of the budget after so many decisions; None where the rules do not tell.
-    """
+    """An episode's self-description; `left` gives the budget left after so many decisions, None if unknown."""
 
     instruction: str
     reviser: str
@@ -322,18 +318,15 @@ GUESS = 0.5
 class PersonProposer:
     """Asks a person for plans, on a page that shows what a policy in its own process is shown.
 
-    A decision of the loop is a whole plan, so the person composes one and then has it carried out; what is seen on the
-    way is not shown, as no policy sees it. Option: declared, whether the agent must say that it has arrived.
+    The person composes a whole plan, and sees no views on the way. Option declared: whether the agent must announce
+    arrival.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
         self._kit = kit
 
     def propose(self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: Rng) -> list[ActionPlan]:
-        """Wait for up to n plans, one where nothing is imagined; see `Proposer.propose`.
-
-        An answer or an end is a plan without steps whose aim says so, for the reviser `person`.
-        """
+        """Wait for up to n plans; an answer or an end is a plan without steps whose aim reviser `person` reads."""
         turn = _turn(self._kit, observation, goal, history, n)
         if not turn.most and not turn.stops:
             return [ActionPlan((), PERSON, aim=aim_of(self._kit.task, "the budget is used up"))]

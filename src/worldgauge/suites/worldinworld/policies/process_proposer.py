@@ -72,10 +72,7 @@ class StepsProcess:
         self._at, self._task, self._length = address_of(kit), kit.task, kit.length
 
     def propose(self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: Rng) -> list[ActionPlan]:
-        """Ask for up to n plans; of more, the first n. See `Proposer.propose`.
-
-        If the policy answers with numbers that are no steps, there is one plan without steps, flagged `REFUSED`.
-        """
+        """Request up to n plans, of more the first n; invalid numbers give one empty plan, flagged `REFUSED`."""
         policy = opened(self._at, (LAYOUT,), served_code(self._at))
         arrays: dict[str, NDArray[Any]] = {"views": np.stack([observation.view(side) for side in SIDES])}
         if goal.image is not None:

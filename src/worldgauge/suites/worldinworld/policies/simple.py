@@ -39,9 +39,8 @@ _INVERSE = {Primitive.TURN_LEFT: Primitive.TURN_RIGHT, Primitive.TURN_RIGHT: Pri
 class HeuristicProposer:
     """Uniform over forward and the two turns: no turn is undone at once, and no more than four in a row are equal.
 
-    Source: section 3 of the paper; for where seeds start, the released code.
-    Options: seeds, "decision" (each decision draws its own plans) or "zero" (candidate number m is drawn with seed m
-    at every decision, as the release does, so that the same plans come back unless a rule forbids their first turns).
+    Source: section 3 of the paper, and released code for seeds. Option seeds: "decision", or "zero" (candidate m always
+    uses seed m, as released, so that plans repeat).
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -59,10 +58,7 @@ class HeuristicProposer:
 
 
 def valid(history: Steps, plan: Steps) -> bool:
-    """Whether a plan keeps the rules after the primitives of `history`, which itself is not checked.
-
-    Vectors: wiw_loop.json, kind heuristic_valid.
-    """
+    """Whether a plan keeps the rules after `history`, itself not checked; vectors: wiw_loop.json, heuristic_valid."""
     behind = history
     for step in plan:
         if not _allowed(behind, step):
@@ -139,9 +135,8 @@ NETWORK = "lpips-alex"
 class LpipsReviser:
     """Takes the plan whose frames are least far from the goal in LPIPS, on average; without rollouts, the first.
 
-    The goal is what lies ahead in its panorama, cut to the agent's view. One range of values, one size, frames of the
-    plan only: shorter plans repeat their last. The option "lpips" of its kit names the network.
-    Source: World-in-World, section 7, revision by LPIPS.
+    The goal is its panorama's front; shorter plans repeat their last frame. Source: World-in-World, section 7. Option
+    lpips.
     """
 
     def __init__(self, kit: PolicyKit) -> None:

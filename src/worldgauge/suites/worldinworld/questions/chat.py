@@ -55,17 +55,7 @@ _COLOURS = (
 
 
 def draw_marks(image: Image, masks: Mapping[int, NDArray[np.bool_]]) -> Image:
-    """Draw the contour of each mask, and its number inside it, on a copy of an image.
-
-    Larger masks are drawn first. A number stands where its mask is widest, moved so that it hides no other number.
-
-    Args:
-        image: (H, W, 3) uint8.
-        masks: (H, W) bool, by number.
-
-    Returns:
-        (H, W, 3) uint8.
-    """
+    """Copy of an image (H, W, 3) with each mask's contour and number, larger first; no number hides another."""
     import cv2
 
     drawn = np.ascontiguousarray(image.copy())
@@ -118,10 +108,10 @@ ASKS = 30
 
 
 class QuestionPrompter:
-    """The landmarks of one episode and the model that is asked. An empty history starts a new episode.
+    """The landmarks of one episode and the queried model; an empty history starts a new episode.
 
-    Options of the kit: asks; open_heading, "pinhole" or "linear" (released); landmarks, "exact" or "detected"; and
-    those of `asker_of`.
+    Kit options: asks; open_heading, "pinhole" or "linear" (released); landmarks, "exact" or "detected"; those of
+    `asker_of`.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -158,11 +148,7 @@ class QuestionScene:
     def decide(
         self, name: str, *, seed: int, sample: int = 0, samples: int = 1, candidates: Sequence[Candidate] = ()
     ) -> HighLevelDecision:
-        """Ask the model for a decision of five fields.
-
-        Args:
-            candidates: Shown with what was imagined for each; none for a proposal.
-        """
+        """Request a decision of five fields; `candidates` are shown with their rollouts, none for a proposal."""
         visible = {side: set(found) for side, found in self.masks.items()}
 
         def fields(squeeze: int) -> dict[str, Field]:
@@ -197,10 +183,9 @@ class QuestionScene:
         return {"candidates": in_turn(candidates, shown)}
 
     def plan(self, decided: HighLevelDecision) -> ActionPlan:
-        """Turn a decision into a plan: a turn to its landmark, or to the open part of its view, and L steps ahead.
+        """Turn a decision into a turn to its landmark, or its view's open part, and L steps ahead.
 
-        There are no steps where the landmark is nearer than OPEN_M (flag "near") or nothing is open (flag "closed"):
-        then there is nothing to imagine.
+        Near landmarks (flag "near") and closed views ("closed") give no steps, so nothing to imagine.
         """
         words = neutral_views(decided.plan)
         if decided.landmark is not None:
@@ -280,10 +265,9 @@ class QuestionReviser:
     def revise(
         self, candidates: Candidates, observation: HomeObservation, goal: Goal, history: History, rng: Rng
     ) -> Decision:
-        """Choose an answer or a plan; see `Reviser.revise`.
+        """Choose an answer or a plan; without a readable reply the first plan, flagged.
 
-        An answer ends the episode if the same query, asked once more, brings one too; the second one counts. If no
-        reply can be read, the first candidate is taken without an answer, flagged.
+        An answer ends the episode only if the same query brings one again; the second one counts.
         """
         scene = self._inquiry.look(observation, goal, history)
         seed = seed_of(rng)

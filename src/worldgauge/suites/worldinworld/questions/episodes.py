@@ -57,12 +57,7 @@ _LOOK = Camera.from_horizontal_fov(168, 144, HFOV_DEG)
 
 @dataclass(frozen=True)
 class HomeQuestion:
-    """One question about a home.
-
-    Attributes:
-        reference_m: Metres of the shortest path from `start` to where the evidence has been seen: without the detours
-            of a search, so shorter than published explorations.
-    """
+    """One question about a home; `reference_m` is the shortest path to the evidence, without a search's detours."""
 
     question: str
     answer: str

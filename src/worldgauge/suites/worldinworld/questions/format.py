@@ -49,12 +49,7 @@ QUESTION_CATEGORIES = (
 
 @dataclass(frozen=True)
 class QuestionEpisode:
-    """Answer a question about the scene.
-
-    Attributes:
-        reference_m: Metres that exploring for it should take; None where the files do not have it.
-        blind_answer: Answer of a language model without any picture; None where the files do not have it.
-    """
+    """Answer a question; `reference_m` is what exploring should take, `blind_answer` is given without pictures."""
 
     id: str
     scene: str
@@ -152,10 +147,7 @@ class QuestionFormat(HomeFormat[QuestionEpisode]):
 
 
 def write_questions(root: Path, episodes: Iterable[QuestionEpisode]) -> Path:
-    """Write <root>/questions/questions.json.
-
-    reference_lengths.json, blind_answers.json and evidence.json are written next to it, by id, where there are any.
-    """
+    """Write <root>/questions/questions.json, and by id reference lengths, blind answers and evidence, if any."""
     unique = distinct(episodes)
     folder = Path(root) / "questions"
     beside: Sequence[tuple[str, Mapping[str, Any]]] = (

@@ -137,11 +137,7 @@ Objects = Sequence[Known]
 
 @dataclass(frozen=True)
 class QuestionForm:
-    """One form of question.
-
-    Attributes:
-        answer: Answers the question from some objects; None if they do not justify an answer.
-    """
+    """One form of question; `answer` is None if the objects do not justify an answer."""
 
     name: str
     category: str
@@ -254,14 +250,7 @@ def by_name(slots: Slots) -> str:
 def answered_of(
     value: Callable[[Known], str], words: Callable[[str], QuestionAnswer | None]
 ) -> Callable[..., QuestionAnswer | None]:
-    """Make the answering function of questions about one thing.
-
-    Args:
-        words: The answer that names a value; None if it has no word.
-
-    Returns:
-        A function of slots and objects; it gives None where the objects meant differ in that value.
-    """
+    """Make the answer function of questions about one thing; None if the objects meant differ, or without a word."""
 
     def answer(slots: Slots, objects: Objects) -> QuestionAnswer | None:
         meant = thing_of(slots).meant(objects)

@@ -31,10 +31,7 @@ def rooms_of(name: str) -> Mapping[str, float]:
 
 
 def categories_of(room: str) -> Mapping[str, float]:
-    """Return the share of rooms of a kind that hold a thing of each category; empty for an unknown kind.
-
-    For kinds that homes have two of, the share is per room, as if the two were furnished independently.
-    """
+    """Share of rooms of a kind that hold each category, per room if homes have two; empty for an unknown kind."""
     shares: Mapping[str, float] = _table()["categories"].get(room, {})
     return shares
 

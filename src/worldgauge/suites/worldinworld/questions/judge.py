@@ -208,8 +208,7 @@ HOTTER, LONGER = 0.2, 256
 class JudgeError(WorldgaugeError):
     """No mark could be read: scoring gives 1, flagged `judge_error`, and the answer can be judged again.
 
-    Attributes:
-        outage: Whether the endpoint failed, the budget is used up or no reply held an answer; else none held a mark.
+    `outage`: the endpoint failed, the budget is used up or no reply held an answer; else no reply held a mark.
     """
 
     def __init__(self, message: str, *, outage: bool) -> None:
@@ -221,7 +220,7 @@ class JudgeError(WorldgaugeError):
 class ChatJudge:
     """A language model that compares an answer with the right ones; prompt `judge`.
 
-    Options of the kit: max_tokens, of the first request.
+    Option of the kit: max_tokens, of the first request.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -230,10 +229,7 @@ class ChatJudge:
         self.asked: list[dict[str, Any]] = []
 
     def mark(self, question: str, answer: str, extra: Sequence[str], prediction: str) -> JudgeMark:
-        """Ask the model for a mark; see `AnswerJudge.mark`.
-
-        An empty answer gets 1 without a request. The mark is flagged "asked_again" when a reply held none.
-        """
+        """Request a mark; an empty answer gets 1 without a request; flagged "asked_again" when a reply held none."""
         self.asked = []
         if not prediction.strip():
             return JudgeMark(WORST, "no answer")

@@ -121,12 +121,7 @@ def exact(observation: HomeObservation, side: Side) -> list[LandmarkDetection]:
 
 @dataclass
 class Landmarks:
-    """The landmarks of one episode; numbers start at 1 and stay. Not to be shared between episodes.
-
-    Attributes:
-        merge_px: Masks whose centres are closer than this are merged; for a view 560 pixels wide, scaled with the
-            width.
-    """
+    """The landmarks of one episode, not to be shared; `merge_px` is for a view 560 pixels wide, else scaled."""
 
     find: Find = exact
     merge_px: float = MERGE_PX
@@ -145,11 +140,7 @@ class Landmarks:
         return len(self._known)
 
     def look(self, observation: HomeObservation) -> dict[Side, dict[int, Mask]]:
-        """Add what all four views show, and mark landmarks next to the walker as visited.
-
-        Returns:
-            Numbers and masks (H, W) by view, without visited landmarks, which are not marked any more.
-        """
+        """Add what all four views show; returns masks (H, W) by view and number, without landmarks visited so far."""
         self.reach(observation.pose)
         seen: dict[Side, dict[int, Mask]] = {}
         for side in SIDES:
@@ -161,15 +152,7 @@ class Landmarks:
     def add(
         self, found: Sequence[LandmarkDetection], depth: NDArray[np.float32], camera: Camera, pose: FloatArray
     ) -> dict[int, Mask]:
-        """Add the detections of one view.
-
-        Args:
-            depth: (H, W) metres along the axis.
-            pose: Camera-to-world (4, 4).
-
-        Returns:
-            Numbers and masks (H, W) of the detections that are kept.
-        """
+        """Add one view's detections by depth (H, W) along the axis and camera-to-world pose; returns those accepted."""
         if depth.shape != (camera.height, camera.width):
             raise ShapeError(f"depth of shape {depth.shape} does not fit a {camera.width}x{camera.height} camera")
         marked: dict[int, Mask] = {}
@@ -209,14 +192,9 @@ class Landmarks:
 
 
 def kept(found: Sequence[LandmarkDetection], *, merge_px: float = MERGE_PX) -> list[LandmarkDetection]:
-    """Filter the detections of one view by the rules and thresholds of section 7.
+    """Filter the detections of one view by the rules of section 7; `merge_px` is in pixels of that view.
 
-    Ignored names, low scores and masks too small or too large are dropped; of two nearly equal masks the better stays,
-    of two with centres closer than `merge_px` the larger. A mask inside another is cut out of it. Passages skip the
-    tests of score, size and overlap.
-
-    Args:
-        merge_px: In pixels of that view.
+    Passages skip the tests of score, size and overlap. A mask inside another is cut out of it.
     """
     chosen: list[LandmarkDetection] = []
     for detection in sorted(found, key=lambda one: -one.score):
@@ -325,14 +303,7 @@ def finder(kit: PolicyKit) -> Find:
 
 
 class Detector:
-    """Two networks that find landmarks in a view, opened when the first view comes.
-
-    Raises whatever `network` raises, on first use.
-
-    Args:
-        detects: Boxes of names, as `GroundingDino.detect`; None for that of NETWORKS.
-        segments: Masks of boxes, as `Sam2.segment_boxes`; None for that of NETWORKS.
-    """
+    """Two networks that find landmarks, opened on first use; None for those of NETWORKS. Raises like `network`."""
 
     def __init__(self, detects: Ready | None = None, segments: Ready | None = None) -> None:
         self._detects, self._segments = detects, segments

@@ -140,9 +140,8 @@ _DIGITS = 4
 class PanoramaAnswerer:
     """Answers from what was really seen (`SeenThings`); what is imagined only chooses the way.
 
-    A way is worth the probability that its end shows what is asked for, as a small network reads it from pixels: of
-    the imagined panorama at the end, less of the last real frame, read in the same form. So a model that shows nothing
-    new adds nothing. The first way is taken unless another is better by MARGIN, and where nothing was imagined.
+    A way is worth the probability that a network sees the wanted thing at its imagined end, less that of the last real
+    frame, so that nothing new adds nothing. Others replace the first way only by MARGIN.
     """
 
     def __init__(self, kit: PolicyKit) -> None:

@@ -41,10 +41,8 @@ INTO_A_ROOM = "into a room"
 class RoomProposer:
     """Ways to the middles of the nearest of the rooms that were visited least, in an order drawn by chance.
 
-    It is given a floor plan: where rooms lie and where one can walk, but not what rooms are called or what is in them.
-    The order is by chance, since the nearest room is nearly always the corridor, which holds little: so the first way
-    alone leads into some room nearby. A room is visited when a decision is made in it, the first one too. A way has at
-    most L steps; a longer one stops there, and is offered again.
+    It gets a floor plan without names or contents. Chance is needed since the nearest room is nearly always the
+    corridor. A room is visited when a decision is made in it. A way has at most L steps; a longer one is offered again.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -95,12 +93,7 @@ _COLUMNS, _ROWS = 512, 128
 
 
 class Frontier(NamedTuple):
-    """A boundary between seen floor and unknown space.
-
-    Attributes:
-        xy: (2,) middle, metres.
-        towards: (2,) the farthest point of the path there that can be reached in a straight line, metres.
-    """
+    """Edge of the seen floor: middle `xy` (2,), and `towards` (2,), the farthest point in line on the path there."""
 
     xy: FloatArray
     size_m: float
@@ -118,12 +111,7 @@ class ExploredFloor:
         self._occupied = np.zeros((SIDE_CELLS, SIDE_CELLS), np.bool_)
 
     def take(self, pose: FloatArray, depth: Depth) -> None:
-        """Add a panorama of depth.
-
-        Args:
-            pose: Camera-to-world (4, 4) of a level camera.
-            depth: (H, W) metres along the rays.
-        """
+        """Add a panorama of depth (H, W), metres along the rays, from a level camera-to-world pose (4, 4)."""
         if self._origin is None:
             self._origin = pose[:2, 3] - SIDE_CELLS * CELL_M / 2
         rays, ranges = _thinned_rays(depth)
@@ -168,15 +156,7 @@ class ExploredFloor:
         return sorted(found, key=lambda one: (one.walk_m, *one.xy))
 
     def way_to(self, pose: FloatArray, xy: FloatArray) -> FloatArray | None:
-        """Find where to walk in a straight line on the known path to a place.
-
-        Args:
-            pose: Camera-to-world (4, 4).
-            xy: (2,) the place, metres; the reachable cell nearest to it is the goal.
-
-        Returns:
-            (2,) the farthest point of the path in line of sight, metres; None before anything was seen.
-        """
+        """Farthest straight-line point (2,) on the path to the reachable cell nearest `xy`; None before any view."""
         if self._origin is None:
             return None
         free = self._walkable(pose[:2, 3])
@@ -292,12 +272,9 @@ _STUCK_M = 0.2
 class LandmarkProposer:
     """Headings for a question, the most promising first.
 
-    The order is: what is asked for, where it is in sight; landmarks of the room it is said to be in; frontiers (near
-    ones, large ones, those of likely rooms); other landmarks.
-
-    It reads the question's words, the exact masks and facts of what is in sight, and depth; it keeps a map of the
-    episode, reset when there is no history. Options: open_heading, "pinhole" or "linear"; landmarks, "exact" or
-    "detected": then a landmark is in the rooms that things of its name are in elsewhere.
+    Order: what is wanted if in sight; landmarks of its room; frontiers (near, large, of likely rooms); other landmarks.
+    It reads the question, exact masks and facts, and depth; no history resets its map. Options: open_heading,
+    landmarks.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -309,10 +286,7 @@ class LandmarkProposer:
         self._wanted: ParsedQuestion | None = None
 
     def propose(self, observation: HomeObservation, goal: Goal, history: History, n: int, rng: Rng) -> list[ActionPlan]:
-        """Propose turns, each with L steps forward; see `Proposer.propose`.
-
-        The aim of a plan holds its landmark, or the metres of the way.
-        """
+        """Propose turns, each with L steps forward; a plan's aim holds its landmark, or the metres of the way."""
         pose = observation.pose
         if not history or self._wanted is None:
             self._landmarks, self._explored = Landmarks(self._find), ExploredFloor(float(pose[2, 3]))

@@ -48,10 +48,8 @@ Presence = Callable[[Image], FloatArray]
 class ScriptedAnswerer:
     """Answers from the exact facts of what covered SEEN_SHARE of a real view; imagined views only choose between plans.
 
-    A plan is worth what the recogniser finds in the views at its imagined end and not in the real ones: objects typical
-    of the kind of room that the question is about, and the thing itself. The first plan is taken if nothing was
-    imagined, if it leads to what is asked for, or if no other is better by MARGIN. What has been seen is kept until an
-    empty history starts a new episode.
+    A plan is worth the new objects that the recogniser finds at its imagined end: those typical of the question's room,
+    and the thing itself. Others replace the first plan only by MARGIN, and never one to the wanted thing.
     """
 
     def __init__(self, kit: PolicyKit, presence: Presence | None = None) -> None:
@@ -85,10 +83,7 @@ class ScriptedAnswerer:
         return Decision(candidates[chosen].plan, chosen, scores=values)
 
     def _worth(self, seen: SeenThings, rollout: Rollout, now: FloatArray, been: bool) -> float:
-        """Return the worth of the views at the end of a rollout, compared with the real views `now`, (27,).
-
-        Nothing where the agent has been: what is there was really seen.
-        """
+        """Worth of the views at a rollout's end over the real views `now` (27,); 0 where the agent has been."""
         if been:
             return 0.0
         sides = SIDES if rollout.view == "panorama" else SIDES[:1]
@@ -105,11 +100,7 @@ class ScriptedAnswerer:
         return round(room + NAMED_WORTH * self._named(known, gains), 9)
 
     def _named(self, known: SeenThings, gains: FloatArray) -> float:
-        """Return how surely something that is asked for came into view.
-
-        It is the share of its category that has such a name, less where things of that category were seen already and
-        were not the right ones.
-        """
+        """How surely a wanted thing came into view: its share of the category, less for wrong ones seen so far."""
         asked, seen = known.asked, Counter(thing.category for thing in known.things.values())
         gained = []
         for category in sorted({category_of(name) for name in asked.names} & set(LABELS)):

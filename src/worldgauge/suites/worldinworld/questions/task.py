@@ -230,10 +230,9 @@ def judge_of(settings: LoopSettings) -> AnswerJudge:
 
 
 class QuestionRules(HomeRules):
-    """Rules of an episode: walk about a home until an answer is given, within a budget of low-level actions.
+    """Rules of an episode: walk about a home until an answer; the budget `decisions` counts low-level actions.
 
-    `decisions` of the parameters is that budget. A turn at the start of a plan in words counts as the primitives that
-    it would take.
+    A turn at the start of a plan in words counts as the primitives that it would take.
     """
 
     unit = "steps"

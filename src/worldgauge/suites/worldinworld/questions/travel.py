@@ -62,11 +62,7 @@ LowLevel = Callable[[ActionPlan, Callable[[], HomeObservation], Sequence[Answere
 
 
 def ahead(plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[AnsweredSteps]) -> Steps:
-    """Walk straight on until an obstacle: as far as the aim's "metres" say, else as far as is imagined.
-
-    Returns:
-        Up to AT_ONCE primitives; none when the plan is done.
-    """
+    """Straight on until an obstacle, for the aim's "metres" or as imagined: up to AT_ONCE steps, none when done."""
     if any(leg.stuck for leg in past):
         return ()
     metres = (plan.aim or {}).get("metres")
@@ -76,11 +72,7 @@ def ahead(plan: ActionPlan, look: Callable[[], HomeObservation], past: Sequence[
 
 @dataclass(frozen=True)
 class Journey:
-    """What is carried out of a decision: a turn of any angle at once, then primitives, each computed when needed.
-
-    Attributes:
-        turn_left_rad: The turn, radians.
-    """
+    """What is carried out of a decision: a turn of any angle at once, then primitives, each computed when needed."""
 
     turn_left_rad: float
     turn_steps: int
@@ -174,20 +166,10 @@ def open_heading(
     min_area_ratio: float = MIN_SHARE,
     rule: HeadingRule = "pinhole",
 ) -> float | None:
-    """Return the heading of the largest open region of a view.
+    """Heading of the largest open region of a view's depth (H, W), radians to the right; None if all is closed.
 
-    The region is the largest 4-connected one (of equals the first in reading order); its heading is that of the median
-    column of its pixels.
-
-    Args:
-        depth: (H, W) metres; infinite is open, NaN is not.
-        hfov_deg: Horizontal field of view, degrees.
-        min_depth_m: Least depth of an open pixel.
-        rule: "pinhole" is the exact bearing of that column, "linear" the published approximation, up to 6.8 degrees off
-            at 105 degrees.
-
-    Returns:
-        Radians to the right of the axis; None if nothing is open.
+    Of equal 4-connected regions the first in reading order; its median column counts. Infinite depth is open, NaN is
+    not. Rule "linear" is the published approximation, up to 6.8 degrees off at 105 degrees.
     """
     import cv2
 

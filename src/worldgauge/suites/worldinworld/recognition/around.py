@@ -28,9 +28,8 @@ NEAREST_M = 0.4
 class AroundProposer:
     """Turn, go straight on, turn to face the thing: plans of at most L primitives whose ends are spread around it.
 
-    Where the thing is follows from the depth in its box, where the floor is free from the depth of the four views. Of
-    all such plans the first is drawn by chance, and each further one ends farthest from the ends of those before it. So
-    the first plan alone is a walk to a random place nearby, with a look back at the thing.
+    Depth gives the thing's place and the free floor. The first plan is sampled, each further one ends farthest from
+    those before; so the first alone is a walk to a random place nearby, with a look back.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -53,12 +52,7 @@ class AroundProposer:
 
 
 def around(reach_m: FloatArray, target_m: FloatArray, length: int) -> list[Steps]:
-    """All plans of at most `length` primitives that turn, go straight on where it is free, and turn to face a thing.
-
-    Args:
-        reach_m: (16,) metres that are free in each direction, see `free_m`.
-        target_m: (2,) metres ahead and to the left: the thing.
-    """
+    """All plans of at most `length` primitives: turn, straight by `free_m` (16,), face the thing (2,) ahead, left."""
     found = []
     for direction, free in enumerate(reach_m):
         turns = direction if direction <= DIRECTIONS // 2 else direction - DIRECTIONS

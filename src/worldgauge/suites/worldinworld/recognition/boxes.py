@@ -16,12 +16,9 @@ GROWN = 1.15
 
 
 class MaskBox(NamedTuple):
-    """Box and offset of a tracked mask.
+    """Box (corners included) and offset of a tracked mask; None if its area is out of range, or it is empty.
 
-    Attributes:
-        box: Corners, both included; None if its area is out of range.
-        shift_px: Shift to the right that centres it, pixels; None for an empty mask.
-        turn_left_deg: Turn of a panorama to the left that does the same, degrees; None for an empty mask.
+    `shift_px` to the right centres it, and `turn_left_deg` does the same to a panorama.
     """
 
     box: Box | None
@@ -30,16 +27,9 @@ class MaskBox(NamedTuple):
 
 
 def target_box(mask: NDArray[np.bool_], *, grown: float = GROWN) -> Box | None:
-    """Return the box of a target: of its largest 8-connected part, scaled about its centre, clipped to the image.
+    """Box (ends exclusive) of a mask's largest 8-connected part, scaled and clipped; None for an empty mask.
 
-    Sides are rounded outwards; of parts of equal size the upper left one counts. Source: released code, active
-    recognition.
-
-    Args:
-        mask: (H, W) bool.
-
-    Returns:
-        x0, y0, x1, y1 with x1 and y1 exclusive; None for an empty mask.
+    Sides are rounded outwards; of equal parts the upper left counts. Source: released code, active recognition.
     """
     import cv2
 
@@ -58,13 +48,10 @@ def target_box(mask: NDArray[np.bool_], *, grown: float = GROWN) -> Box | None:
 
 
 def mask_box(mask: NDArray[np.bool_], area_range: tuple[float, float]) -> MaskBox:
-    """Return the box around all pixels of a mask, kept if its area is strictly within `area_range` of the image.
+    """Box around all pixels of a mask (H, W), returned if its area is strictly within `area_range` of the image.
 
-    The corners are the first and last columns and rows, and the area is the product of their differences, so that a
-    line has none. Source: released code; vectors: wiw_loop.json, kind mask_box.
-
-    Args:
-        mask: (H, W) bool.
+    The area multiplies differences of corners, so a line has none. Source: released code; vectors: wiw_loop.json,
+    mask_box.
     """
     _check(mask)
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))

@@ -65,11 +65,7 @@ class TrackedCandidate:
     def of(
         cls, candidates: Sequence[Candidate], observation: HomeObservation, follow: Follow = track_by_geometry
     ) -> list[TrackedCandidate | None]:
-        """Track the target from its box in the front view through each candidate.
-
-        Returns:
-            One per candidate; None where nothing was imagined.
-        """
+        """Track the target from its box in the front view through each candidate; None if nothing was imagined."""
         box = observation.box
         target = (
             None
@@ -136,9 +132,9 @@ MOVES: Mapping[str, Primitive] = {
 
 
 class RecognitionReviser:
-    """A language model that is asked twice per decision: for the label, then for the plan; see `chat_reviser`.
+    """A language model that is queried twice per decision: for the label, then for the plan; see `chat_reviser`.
 
-    Option: imagined_answers, whether the label is asked for with imagined frames beside the real one, as in the paper.
+    Option imagined_answers: whether the label is requested with imagined frames beside the real one, as in the paper.
     """
 
     def __init__(self, kit: PolicyKit) -> None:
@@ -151,10 +147,10 @@ class RecognitionReviser:
     def revise(
         self, candidates: Candidates, observation: HomeObservation, goal: Goal, history: History, rng: Rng
     ) -> Decision:
-        """Return the likeliest label with its probability, and a plan; see `Reviser.revise`.
+        """Likeliest label with its probability, and a plan; see `Reviser.revise`.
 
-        If no reply names an option, all are equally likely and the first is the answer, flagged. The first candidate is
-        the plan if nothing was imagined (select) and, flagged, if no reply can be read.
+        Without a readable label all are equally likely, flagged; without rollouts (select) or a readable plan, the
+        first plan.
         """
         if not goal.choices:
             raise UsageError("recognition needs the labels to choose from, and this episode has none")

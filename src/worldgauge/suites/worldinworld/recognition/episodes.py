@@ -53,12 +53,7 @@ _HALF_ANGLES_DEG = (8.0, 16.0, 30.0, 50.0, 75.0)
 
 
 class TargetVisibility(NamedTuple):
-    """Visibility of an object. All are shares in [0, 1].
-
-    Attributes:
-        size: Of the pixels of the image: its largest 8-connected piece.
-        near: Of the pixels: those closer than 35 cm, where the lens is covered.
-    """
+    """Shares in [0, 1]; `size` is the largest 8-connected piece's of the image, `near` that of pixels within 35 cm."""
 
     visible: float
     frontal: float
@@ -94,11 +89,7 @@ class VisibilityMeter:
         self._largest_m2 = max(whole * distance_m**2 for whole, distance_m in seen)
 
     def see(self, stance: Stance, grid: Camera = VIEW) -> TargetVisibility:
-        """Measure from the eye at `stance`, level, with a field of view of 90 degrees.
-
-        Args:
-            grid: `VIEW`, or `ROUGH`: four times faster, and within 0.1 of the clarity for most.
-        """
+        """Measure from the eye at `stance`, level, 90 degrees wide; `ROUGH` is 4 times faster, mostly within 0.1."""
         view = self._world.view(stance.eye(), grid)
         mask = view.instance == self._instance
         near = float((view.depth < 0.35).mean())
@@ -215,10 +206,7 @@ class RecognitionStart:
 def recognitions(
     targets: Targets, rng: np.random.Generator, wishes: Iterable[Wish], failed: Counter[str] | None = None
 ) -> Iterator[RecognitionStart]:
-    """Yield an episode per wish, each with another target while there are others; stop if none is found.
-
-    An episode has the wanted label if a start is found for it, and then the wanted difficulty if possible.
-    """
+    """Yield an episode per wish, with other targets while there are some; labels are strict, difficulty is not."""
     search = _Search(targets, rng)
     for wish in wishes:
         if wish.category not in LABELS:

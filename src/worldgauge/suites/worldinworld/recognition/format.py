@@ -28,11 +28,7 @@ HIDDEN = 2
 
 @dataclass(frozen=True)
 class RecognitionEpisode:
-    """Name the boxed object.
-
-    Attributes:
-        design: 1: the target is hidden, small, or seen from an extreme angle. 2: `HIDDEN`.
-    """
+    """Name the boxed object; `design` 1: hidden, small, or from an extreme angle; 2: `HIDDEN`."""
 
     id: str
     scene: str
@@ -90,11 +86,7 @@ class RecognitionFormat(HomeFormat[RecognitionEpisode]):
 
 
 def write_recognition(root: Path, episodes: Iterable[RecognitionEpisode]) -> Path:
-    """Write <root>/recognition/episodes.json.gz.
-
-    `episode_id` must be a whole number there: that of the id, or the row where the id is none, with the id in an extra
-    field.
-    """
+    """Write <root>/recognition/episodes.json.gz; `episode_id` is a number: else the row, and the id a field."""
     unique = distinct(episodes)
     content = {"episodes": [_row(number, episode) for number, episode in enumerate(unique)]}
     return put_json(Path(root) / "recognition" / "episodes.json.gz", content, packed=True)

@@ -42,15 +42,7 @@ _LEAST_PX = 10.0
 
 
 def box_features(image: Image, box: Box) -> NDArray[np.float32]:
-    """Compute the features of a box in an image.
-
-    Args:
-        image: (H, W, 3) uint8.
-        box: x0, y0, x1, y1 in pixels.
-
-    Returns:
-        (n,) float32.
-    """
+    """Features (n,) float32 of a box (x0, y0, x1, y1 in pixels) in an image (H, W, 3) uint8."""
     x0, y0, x1, y1 = box
     if not (x0 < x1 and y0 < y1 and x0 < image.shape[1] and y0 < image.shape[0] and x1 > 0 and y1 > 0):
         raise ShapeError(
@@ -209,15 +201,7 @@ class Recogniser:
     facts: Mapping[str, Any]
 
     def probabilities(self, image: Image, box: Box) -> FloatArray:
-        """Classify what is in a box, by the mean of what the network makes of it as it is and in a mirror.
-
-        Args:
-            image: (H, W, 3) uint8.
-            box: x0, y0, x1, y1 in pixels.
-
-        Returns:
-            (27,) calibrated probabilities of LABELS; they sum to 1.
-        """
+        """Calibrated probabilities (27,) of LABELS for a box, by the mean over the image and its mirror image."""
         looks = ((image, box), in_mirror(image, box))
         return softmax(np.mean([self.boxes.logits(box_features(*look)) for look in looks], axis=0))
 

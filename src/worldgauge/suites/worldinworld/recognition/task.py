@@ -184,11 +184,10 @@ class RecognitionTask(HomeTask[RecognitionEpisode, "RecognitionRules"]):
 
 
 class RecognitionRules(HomeRules):
-    """Rules of an episode: name the object in the red box; look on until the confidence suffices.
+    """Rules of an episode: name the object in the red box; one more look follows the last step.
 
-    `decisions` plans are carried out whole, and the answer is that of the last look at which the target is in view.
-    With protocol=published `decisions` steps are taken, one of each plan, and the answer is the label of highest
-    confidence over the whole episode, the first of equals. Either way there is one more look after the last step.
+    `decisions` plans are carried out whole, and the last look with the target in view answers. With protocol=published
+    one step per plan, and the label of highest confidence over the episode, the first of equals.
     """
 
     has_last_look = True

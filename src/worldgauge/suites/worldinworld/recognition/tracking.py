@@ -38,18 +38,9 @@ _ROUNDS = 2
 
 
 def refine_box(image: Image, camera: Camera, own: FloatArray, other: FloatArray) -> Box | None:
-    """Estimate the box of a thing with GrabCut (Rother et al. 2004), two rounds, scaled like the box of a target.
+    """Box of a thing by two rounds of GrabCut (Rother et al. 2004), scaled like that of a target; None if out of view.
 
-    Pixels that neither set of points covers, such as those hidden or out of view before, are assigned by colour. Only
-    parts that touch a known pixel count.
-
-    Args:
-        image: (H, W, 3) uint8.
-        own: (n, 3) points on the thing, camera frame, dense at GRID_PX.
-        other: (n, 3) points next to it, camera frame, dense at GRID_PX.
-
-    Returns:
-        The box; None if none of its points is in view.
+    `own` and `other` are points (n, 3) on the thing and next to it, camera frame, dense at GRID_PX.
     """
     import cv2
 
@@ -135,12 +126,7 @@ _MOST_SHIFT = 30.0
 
 
 class TrackedView(NamedTuple):
-    """The target in one frame of a rollout.
-
-    Attributes:
-        image: (H, W, 3) uint8, turned towards the target if the frame is a panorama.
-        off_rad: Bearing of its centre, to the right of straight ahead, before any turning.
-    """
+    """The target in one frame; panoramas are turned towards it, `off_rad` is its bearing to the right before that."""
 
     frame: int
     action: int
@@ -151,13 +137,7 @@ class TrackedView(NamedTuple):
 
 
 class TrackedTarget:
-    """Points of what is in a box of a real view, with the colours around it.
-
-    Args:
-        box: The box, in pixels.
-        image: (H, W, 3) uint8.
-        depth: (H, W) metres along the axis.
-    """
+    """Points of what is in a box (pixels) of a real view, with colours around it; depth (H, W) is along the axis."""
 
     def __init__(self, box: Box, image: Image, depth: Depth, camera: Camera) -> None:
         small = camera.resized(round(camera.width * GRID_PX / camera.height), GRID_PX)
@@ -212,14 +192,7 @@ class TrackedTarget:
         return math.atan2((self._box[0] + self._box[2]) / 2 - self._camera.cx, self._camera.fx)
 
     def box_seen_by(self, camera: Camera | Panorama, left_rad: float) -> tuple[float, float, float, float] | None:
-        """Project the box into another camera at the same place, by direction alone.
-
-        Args:
-            left_rad: Its turn to the left, radians.
-
-        Returns:
-            x0, y0, x1, y1 in pixels, clipped to the image; None if it is out of view.
-        """
+        """Project the box by direction into a camera here, turned left: x0, y0, x1, y1; None if out of view."""
         x0, y0, x1, y1 = self._box
         u, v = np.meshgrid(np.linspace(x0, x1, 9), np.linspace(y0, y1, 9))
         rays = np.stack([(u - self._camera.cx) / self._camera.fx, (v - self._camera.cy) / self._camera.fy], -1)
@@ -231,15 +204,7 @@ class TrackedTarget:
         return (left, top, right, bottom) if left < right and top < bottom else None
 
     def box_in(self, image: Image, camera: Camera, pose: FloatArray) -> tuple[Box, float] | None:
-        """Find the box of the target in an image from another pose.
-
-        Args:
-            image: (H, W, 3) uint8.
-            pose: (4, 4) camera pose relative to the real view.
-
-        Returns:
-            The box, and the share of the target's points in view; None if that share is less than LEAST_INSIDE.
-        """
+        """The target's box from `pose` relative to the real view, and its share in view; None if under LEAST_INSIDE."""
         own = seen_from(pose, self._own)
         *_, inside = _projected(own, camera, _NEAREST_M)
         share = float(inside.mean()) if len(own) else 0.0
@@ -254,15 +219,7 @@ class TrackedTarget:
         return math.atan2(x, z)
 
     def moved(self, pose: FloatArray, step: Primitive, frame: Image, camera: Camera | Panorama) -> FloatArray | None:
-        """Estimate the pose that a frame was imagined from.
-
-        Args:
-            pose: (4, 4) of the frame before, relative to the real view.
-            frame: (H, W, 3) uint8.
-
-        Returns:
-            (4, 4) pose; None if the frame shows too little of the real view.
-        """
+        """Pose (4, 4) of a frame from the one before, relative to the real view; None if it shows too little."""
         small, eye = _small(frame, camera)
         taken = pose @ motion(step)
         error, overlap = self._error(small, eye, taken)
@@ -309,11 +266,7 @@ Follow = Callable[[TrackedTarget, ActionPlan, Rollout, Sequence[int]], Iterator[
 def track_by_geometry(
     target: TrackedTarget, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]
 ) -> Iterator[TrackedView]:
-    """Yield the target in those frames that show it.
-
-    Tracking ends at the first frame of all in which the target is out of view. Frames beyond the plan are assumed to go
-    straight on.
-    """
+    """Yield the target in those frames that show it, up to the first without; beyond the plan it goes straight on."""
     wanted = set(frames)
     for frame, pose in _poses(target, plan, rollout, max(wanted, default=0), 0):
         seen = target_in(target, rollout, frame, pose)
@@ -324,23 +277,12 @@ def track_by_geometry(
 
 
 def camera_path(target: TrackedTarget, plan: ActionPlan, rollout: Rollout) -> dict[int, FloatArray]:
-    """Estimate where the frames of a plan were imagined from; leading turns are known.
-
-    Returns:
-        (4, 4) poses relative to the real view, by frame from 1 on; up to the last one that shows enough of it.
-    """
+    """Estimated poses (4, 4) by frame from 1 on, relative to the real view, up to the last that shows enough."""
     return dict(_poses(target, plan, rollout, rollout.valid_len - 1, rollout.exact))
 
 
 def target_in(target: TrackedTarget, rollout: Rollout, frame: int, pose: FloatArray) -> TrackedView | None:
-    """Find the target in a frame that was imagined from a pose.
-
-    Args:
-        pose: (4, 4) relative to the real view.
-
-    Returns:
-        None if it is out of view.
-    """
+    """Find the target in a frame from `pose` (4, 4), relative to the real view; None if it is out of view."""
     off = target.bearing(pose)
     aim = off if rollout.view == "panorama" else 0.0
     image = rollout.seen(frame)
@@ -438,13 +380,7 @@ def follower(kit: PolicyKit) -> Follow:
 
 
 class BoxTracker:
-    """Tracks by masks.
-
-    Raises whatever `network` raises.
-
-    Args:
-        tracks: As `Sam2.track`; None for the one of that name, opened on first use.
-    """
+    """Tracks by masks with `tracks`, as `Sam2.track` (default, opened on first use); raises like `network`."""
 
     def __init__(self, tracks: Ready | None = None) -> None:
         self._tracks = tracks
@@ -452,10 +388,9 @@ class BoxTracker:
     def __call__(
         self, target: TrackedTarget, plan: ActionPlan, rollout: Rollout, frames: Sequence[int]
     ) -> Iterator[TrackedView]:
-        """Track like `track_by_geometry`, from the target's box in frame 0 to the first frame with an empty mask.
+        """Track like `track_by_geometry`, by masks from the box in frame 0; boxes outside limits are skipped.
 
-        Frames in which the box is not within limits are passed over. Boxes are grown as the real view's are. inside: 1,
-        since masks do not tell what is out of view.
+        `inside` is 1, since masks do not show what is out of view.
         """
         wanted = {frame for frame in frames if frame < len(rollout.frames)}
         if not wanted:

@@ -34,9 +34,7 @@ CLEAR_M = TABLE_M + 2 * PEG_HALF_M[2] + RING_HALF_M
 @table_tasks.register("insert_ring", variations=len(COLOURS))
 class InsertRing(TableTask):
     """Three pegs of different colours stand fast; a ring that lies loose is to be put on the named one and let go.
-
-    Solved when the ring lies low and level around that peg and the fingers do not both touch it.
-    """
+    Solved when the ring is low and level around that peg and the fingers do not both touch it."""
 
     def __init__(self, variation: int, rng: np.random.Generator) -> None:
         colours = differing(np.random.default_rng([0x7269, variation]), first=[list(COLOURS)[variation]])
@@ -95,10 +93,7 @@ class InsertRing(TableTask):
         scene.put("ring", np.array([x, y, TABLE_M + RING_HALF_M]))
 
     def plan(self, scene: TableScene) -> list[HandPose]:
-        """Open above the ring, down, close, up, above the peg, down, open; what is left of it where the ring is held.
-
-        A hand that is low elsewhere first goes up.
-        """
+        """Above the ring, down, close, up, above the peg, down, open, or the rest; a low hand first goes up."""
         if self.progress(scene) >= 1:
             return []
         hand, ring = scene.hand, scene.place("ring")

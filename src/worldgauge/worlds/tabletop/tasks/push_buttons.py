@@ -37,9 +37,7 @@ _NAMES = [name for name in COLOURS if name not in ("grey", "white", "pink")]
 @table_tasks.register("push_buttons", variations=50)
 class PushButtons(TableTask):
     """Three buttons of different colours; one, two or all three of them are to be pressed, in the order they are named.
-
-    Pressing another one spoils it: what is pressed stays pressed. Pressed buttons light up.
-    """
+    To press another one spoils it, since a pressed button stays pressed. Pressed buttons light up."""
 
     def __init__(self, variation: int, rng: np.random.Generator) -> None:
         names, count = _told(variation)

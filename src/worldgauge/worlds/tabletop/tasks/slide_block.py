@@ -79,9 +79,7 @@ class SlideBlock(TableTask):
 
     def plan(self, scene: TableScene) -> list[HandPose]:
         """Move closed fingers high next to the block, down, and along; for a target off the block's sides once more.
-
-        A hand that is low first goes up, unless it is behind the block already.
-        """
+        A hand that is low first goes up, unless it is behind the block already."""
         if self.progress(scene) >= 1:
             return []
         pushes = _pushes(_flat(scene, "block"), _flat(scene, self._wanted), _yaw(scene))

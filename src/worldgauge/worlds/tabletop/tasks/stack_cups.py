@@ -33,9 +33,7 @@ _FACES = 12
 @table_tasks.register("stack_cups", variations=len(COLOURS))
 class StackCups(TableTask):
     """Three cups stand upside down; two are to be put over the one of the named colour, in any order.
-
-    A cup is on the stack when it stands upright, let go, no more than `ON_M` from where it would stand in the middle.
-    """
+    A cup is on the stack when it is upright, let go, and at most `ON_M` from its place in the middle."""
 
     def __init__(self, variation: int, rng: np.random.Generator) -> None:
         colour = list(COLOURS)[variation]
@@ -74,9 +72,7 @@ class StackCups(TableTask):
 
     def plan(self, scene: TableScene) -> list[HandPose]:
         """For each cup that is left, the highest first: above it, grasp, lift, over the stack, let go, and up.
-
-        A named cup that is held is set down before.
-        """
+        A named cup that is held is set down before."""
         hand, named = scene.hand, self._named
         left = [body for body in self._others if self._worth(scene, body) < 1]
         left.sort(key=lambda body: (not scene.held(body), -round(scene.place(body)[2], 2)))
@@ -120,10 +116,8 @@ def _upright(scene: TableScene, body: str) -> bool:
 
 
 def _shape(cup: Any, colour: Colour) -> None:
-    """Twelve walls that lean against a lid, the rim below, and on top a foot that is round to the eye.
-
-    Boxes are what others meet: round shapes slip out of flat fingers.
-    """
+    """Twelve walls that lean against a lid, the rim below, and on top a foot that looks round.
+    Contacts are with boxes: round shapes slip out of flat fingers."""
     wide = math.tan(math.pi / _FACES)
     lean = math.atan2(RIM_M - LID_M, BOWL_M)
     out = (RIM_M + LID_M - WALL_M) / 2

@@ -139,11 +139,8 @@ def _windows(stage: Stage, hall: Hall, across_x: list[int], across_y: list[int])
 
 
 def _open(stage: Stage, hall: Hall, halls: list[Hall]) -> None:
-    """An opening framed in marble towards each neighbour to the east and north.
-
-    They lie now at one end of a wall, now at the other: a walker must not look through so many that the last is too far
-    away to be drawn.
-    """
+    """An opening framed in marble towards each neighbour to the east and north, at alternating ends of the wall.
+    Otherwise a walker would look through so many that the last is too far away to be drawn."""
     for other in halls:
         if other.x0 == hall.x1 + 1:
             low, high = max(hall.y0, other.y0), min(hall.y1, other.y1)

@@ -308,16 +308,13 @@ _BRUSHES = brush.BRUSHES | {
 
 
 class Matter(NamedTuple):
-    """A material: its cube's `name`, `category`, `shapes` (names in blocks.SHAPES), and what draws its faces (`tile`).
-
-    `ground`: it counts as natural ground.
-    """
+    """A material: its cube's `name`, `category`, `shapes` (names in blocks.SHAPES), and its faces' drawing (`tile`)."""
 
     name: str
     tile: list[Any]
     category: str = "building"
     shapes: tuple[str, ...] = ("cube",)
-    ground: bool = False
+    ground: bool = False  # counts as natural ground
 
     def kinds(self) -> list[tuple[str, str]]:
         """(name, shape) of each of its blocks."""

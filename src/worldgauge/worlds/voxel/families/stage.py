@@ -35,17 +35,13 @@ Inside = Callable[[FloatArray, FloatArray, FloatArray], NDArray[np.bool_]]
 
 @dataclass
 class Stage:
-    """A scene in the making. All boxes are half open, in cells, and cut off at the world's edge.
-
-    `centre`: cell (x, y) around which people walk. `taken`: (X, Y) ground that is reserved. `quarters`: (X, Y) height
-    of the ground in quarters of a metre.
-    """
+    """A scene in the making. All boxes are half open, in cells, and cut off at the world's edge."""
 
     canvas: Canvas
     rng: np.random.Generator
-    centre: tuple[int, int]
-    taken: BoolArray
-    quarters: IntArray
+    centre: tuple[int, int]  # cell (x, y) around which people walk
+    taken: BoolArray  # (X, Y) ground that is reserved
+    quarters: IntArray  # (X, Y) height of the ground in quarters of a metre
 
     @classmethod
     def empty(cls, size: tuple[int, int, int], seed: int, family: int) -> Stage:
@@ -89,11 +85,8 @@ class Stage:
         return self.canvas.begin(kind, ground - 1)
 
     def lay_ground(self, tops: dict[str, BoolArray], soil: str = "dirt", first: str = "") -> None:
-        """Fill the ground up to `quarters`.
-
-        `tops`: masks (X, Y) by material of the surface; of several the last one counts. A material without quarter
-        blocks (matter.py) is laid in whole metres.
-        """
+        """Fill the ground up to `quarters`; `tops` are masks (X, Y) by material of the surface, the last one counts.
+        A material without quarter blocks (matter.py) is laid in whole metres."""
         names = [first, *tops]
         chosen = np.zeros(self.quarters.shape, np.int64)
         for number, mask in enumerate(tops.values(), start=1):
@@ -163,11 +156,7 @@ class Stage:
     def pillar(
         self, x: float, y: float, radius: float, z: tuple[float, float], name: str, own: int = 0, hollow: float = 0
     ) -> None:
-        """Draw an upright cylinder.
-
-        `x`, `y`: axis, metres. `radius`: metres. `z`: lower and upper end, metres. `own`: object number; 0 for none.
-        `hollow`: radius of the hole along the axis; 0 for none.
-        """
+        """Draw an upright cylinder, in metres; `z` is its ends, `own` an object number, `hollow` a hole's radius."""
         r2, h2 = radius * radius, hollow * hollow
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
@@ -187,10 +176,7 @@ class Stage:
         over: bool = True,
         floor: float = -1,
     ) -> None:
-        """Draw an ellipsoid.
-
-        `middle`: centre, metres. `radii`: half-axes along x, y, z, metres. `own`: object number; 0 for none.
-        """
+        """Draw an ellipsoid, in metres; `own` is an object number, 0 for none."""
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
             u, v, w = ((a - m) / r for a, m, r in zip((i, j, k), middle, radii, strict=True))
@@ -204,11 +190,7 @@ class Stage:
     def cone(
         self, x: float, y: float, radius: float, z: tuple[float, float], name: str, own: int = 0, top: float = 0
     ) -> None:
-        """Draw an upright cone.
-
-        `x`, `y`: axis, metres. `radius`: radius at the lower end, metres. `z`: lower and upper end, metres. `own`:
-        object number; 0 for none. `top`: radius at the upper end, metres.
-        """
+        """Draw an upright cone, in metres; `z` is its ends, `radius` the lower and `top` the upper radius."""
 
         def inside(i: FloatArray, j: FloatArray, k: FloatArray) -> NDArray[np.bool_]:
             r = radius + (top - radius) * (k - z[0]) / (z[1] - z[0])
@@ -257,11 +239,7 @@ class Stage:
     def places(
         self, wanted: int, width: int, depth: int, *, near: float = 0, far: float = 1e9, gap: int = 1, tries: int = 40
     ) -> Iterator[tuple[int, int]]:
-        """Find free rectangles at random and reserve each.
-
-        `near`: smallest distance from the centre, metres. `far`: largest distance from the centre, metres. Yields lower
-        corners (x, y).
-        """
+        """Find free rectangles at random, `near` to `far` metres from the centre; reserve each, yield its corner."""
         made = 0
         reach = int(min(far, max(self.size)))
         low = [max(c - reach, EDGE) for c in self.centre]
@@ -276,10 +254,7 @@ class Stage:
                     return
 
     def sow(self, mask: BoolArray, names: tuple[str, ...], share: float) -> None:
-        """Scatter plants on free ground at whole metres. They do not reserve it.
-
-        `mask`: columns (X, Y) where they may grow. `share`: share of these columns, 0 to 1.
-        """
+        """Scatter plants on a share of the free columns of `mask`, at whole metres. They do not reserve the ground."""
         lots = self.rng.random(mask.shape)
         free = mask & ~self.taken & (self.quarters % 4 == 0) & (lots < share)
         i, j = np.nonzero(free)
@@ -304,11 +279,7 @@ def _spans(text: str, start: int) -> list[tuple[int, int]]:
 
 
 def walkable(quarters: IntArray, where: BoolArray, rounds: int = 40) -> IntArray:
-    """Lower the ground until no step to a neighbour is higher than half a metre.
-
-    `quarters`: heights (X, Y) in quarters of a metre. `where`: columns (X, Y) that may be lowered. Returns heights (X,
-    Y).
-    """
+    """Lower the ground (X, Y), in quarters of a metre, until no step to a neighbour is higher than half a metre."""
     for _ in range(rounds):
         padded = np.pad(quarters, 1, mode="edge")
         lowest = np.minimum(np.minimum(padded[:-2], padded[1:-1]), padded[2:])
@@ -321,11 +292,7 @@ def walkable(quarters: IntArray, where: BoolArray, rounds: int = 40) -> IntArray
 
 
 def terraced(metres: FloatArray, ramp: float = 0.34) -> IntArray:
-    """Turn smooth heights into terraces at whole metres, joined by ramps.
-
-    `metres`: heights (X, Y). `ramp`: share of each metre's rise that a ramp takes. Returns heights (X, Y) in quarters
-    of a metre.
-    """
+    """Turn smooth heights in metres into terraces at whole metres, in quarters; ramps take a share of each rise."""
     whole = np.floor(metres)
     part = np.clip(np.floor((metres - whole - (1 - ramp)) / ramp * 4 + 1e-9) + 1, 0, 3)
     return (4 * whole + np.where(metres - whole < 1 - ramp, 0, part)).astype(np.int64)

@@ -81,17 +81,14 @@ STOREY = 3
 
 
 class Front(NamedTuple):
-    """A style of building: blocks of walls, panes and the band between storeys (`trim`, "" for none).
-
-    `every`: cells from one window to the next. `wide`, `tall`: size of a window in cells.
-    """
+    """A style of building: blocks of walls, panes and the band between storeys (`trim`, "" for none)."""
 
     wall: str
     window: str
     trim: str
-    every: int = 3
-    wide: int = 1
-    tall: int = 2
+    every: int = 3  # cells from one window to the next
+    wide: int = 1  # of a window, in cells
+    tall: int = 2  # of a window, in cells
 
 
 FRONTS = (
