@@ -19,7 +19,7 @@ from worldgauge.engine.sets import SET_COLUMNS, data_notes, set_cells
 from worldgauge.engine.store import RunFolder, read_journal, record_entry
 from worldgauge.engine.suite.base import SubmittedSuite, Suite
 from worldgauge.engine.suite.contract import Failure, Score, Table, Task
-from worldgauge.engine.suite.decoy import arm_of
+from worldgauge.engine.suite.decoy import arm_of, judged_suite
 from worldgauge.engine.suite.rollout import bridge_notes, is_rate
 from worldgauge.engine.suite.scores import cluster_of_score, pairs_with_models, speed_table, told_scenes, with_seen
 
@@ -35,10 +35,10 @@ _TRAINED, _COARSE = "trained", "coarse"
 
 
 def matched_baselines(suite: Suite, tasks: Iterable[Task], models: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The baselines that belong beside the models with these identities, as text; none that is a model already.
+    """Addresses of the baselines that match these models; none that is a model already.
 
-    "truth?fps=16" for each rate of a model that no recording has (the first readable task tells it),
-    "coarse?width=64&height=36" for each size of a trained network, and each floor for each crop ("hedge?crop=1x1").
+    "truth?fps=16" for each rate of a model that no recording has, "coarse?width=64&height=36" for each size of a
+    trained network, and each floor baseline for each crop ("hedge?crop=1x1").
     """
     return [*_at_rates(suite, tasks, models), *_at_sizes(models), *_at_crops(suite, models)]
 
@@ -182,7 +182,7 @@ class RunResult:
     def table(self) -> Sequence[Table]:
         """The tables of the suite over these models, headline first. A row that wins nothing has a flag."""
         return tables_of(
-            self.suite,
+            judged_suite(self.suite, [folder.facts()["model"] for folder in self._folders.values()]),
             [
                 _TableRun(
                     name,
@@ -291,11 +291,7 @@ class _TableRun:
 def tables_of(
     suite: Suite, runs: Sequence[ComparableRun], flags: Mapping[str, str] = MappingProxyType({})
 ) -> list[Table]:
-    """The tables of a suite, with what is known of each row: a note, a mark, or the flag of a row that wins nothing.
-
-    Args:
-        flags: Further flags, by label.
-    """
+    """Tables of a suite with notes, marks and flags; a row with a flag wins nothing, and `flags` adds more by label."""
     facts = {run.label: run.facts for run in runs}
     models = {label: one["model"] for label, one in facts.items()}
     kinds = {run.label: run.kind for run in runs}
@@ -371,11 +367,7 @@ def is_older_than_clusters(folder: RunFolder) -> bool:
 
 
 def read_current_lines(folder: RunFolder, *, arms: bool = False) -> dict[str, dict[str, Any] | None]:
-    """Journal line of every task of the run that run.json describes. None for a task that is not done.
-
-    Args:
-        arms: Whether the arms of the decoy test are taken, too.
-    """
+    """Journal line of every task in run.json, None if it is not done; `arms` includes the arms of the decoy test."""
     journal, facts = read_journal(folder.journal_path), folder.facts()
     lines = {}
     for task, key in (facts["task_keys"] | (facts.get("decoy_keys", {}) if arms else {})).items():

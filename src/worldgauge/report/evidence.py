@@ -33,6 +33,7 @@ from worldgauge.engine.result import (
 from worldgauge.engine.store import RunFolder, record_entry
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Failure, Score, Task
+from worldgauge.engine.suite.decoy import judged_suite
 from worldgauge.engine.suite.scores import clusters_by_task
 
 STAND_IN = "stand-in"
@@ -87,8 +88,7 @@ class ComparedRun:
 
     @property
     def is_truth(self) -> bool:
-        """Whether it is the baseline that returns the hidden frames unchanged. Other baselines that see them change
-        them."""
+        """Whether it returns the hidden frames unchanged; other baselines that see them change them."""
         return self.source == "truth" and "truth" in self.sees and self.fps is None
 
     @property
@@ -208,7 +208,7 @@ def load_evidence(paths: Runs, known: Mapping[Path, Iterable[Score]] = MappingPr
     names = sorted({str(fact["suite"]) for fact in facts})
     if len(names) > 1:
         raise UsageError(f"these runs are of the suites {', '.join(names)}; write one report for each")
-    suite = open_suite(names[0], facts[0]["settings"])
+    suite = judged_suite(open_suite(names[0], facts[0]["settings"]), [fact["model"] for fact in facts])
     marks = [(f"@{_context(fact) or 'all'}", f"seed {fact['seed']}") for fact in facts]
     labels = unique_labels([fact["model"]["name"] for fact in facts], marks)
     runs = []

@@ -73,18 +73,7 @@ def card_of(named: NamedSet) -> str:
 
 
 def find_data(data: str | os.PathLike[str], suite: str) -> Path:
-    """Find the data of a suite. A part of a benchmark set is made in the user's cache if it is missing.
-
-    Args:
-        data: Folder of the data set or of a benchmark set, or the name of a benchmark set. A folder comes first.
-        suite: Registered name of the suite.
-
-    Returns:
-        The folder of the suite's data.
-
-    Raises:
-        UsageError: For what is neither a folder nor a benchmark set, and if there is no cache.
-    """
+    """Folder of a suite's data in a folder, else in a benchmark set, made in the user's cache if it is missing."""
     folder = Path(data)
     if folder.exists():
         inside = SetPart(suite, {}).folder(folder)
@@ -112,11 +101,7 @@ def find_data(data: str | os.PathLike[str], suite: str) -> Path:
 
 
 def suites_of(data: str | os.PathLike[str]) -> list[str]:
-    """Names of the suites whose data a folder holds; all of a benchmark set for its name.
-
-    Raises:
-        UsageError: For a folder that holds none.
-    """
+    """Names of the suites whose data a folder holds; all suites for the name of a benchmark set."""
     names, folder = [name for name in suites.names() if suites.get(name).demo_set() is not None], Path(data)
     there = [name for name in names if SetPart(name, {}).folder(folder).is_dir()] if folder.is_dir() else names
     if not there:
@@ -161,9 +146,9 @@ class SetCheck:
     """What was found in a folder.
 
     Attributes:
-        open: Suites whose files are there but that are not frozen yet, so that nothing can be compared.
-        unfinished: Suites whose collection was stopped, with the number of things that are made and that are asked for.
-            Their manifest, which grows until the end, is not compared.
+        open: Suites whose files are there but not frozen yet, so nothing can be compared.
+        unfinished: Suite, things made and things requested of each stopped collection. Its manifest, which still grows,
+            is not compared.
     """
 
     set: NamedSet
@@ -264,14 +249,11 @@ def content_of(folder: Path) -> Iterator[Path]:
 
 
 def versions_here() -> dict[str, str]:
-    """Versions of what the bytes of a data set depend on, and the kind of processor.
-
-    Python is told without its patch. zlib packs what ends in .gz; another one, such as zlib-ng, packs the same content
-    to other bytes.
-    """
+    """Versions of what the bytes of a data set depend on, Python's without its patch, and the kind of CPU."""
     found = {
         "machine": platform.machine(),
         "python": ".".join(platform.python_version_tuple()[:2]),
+        # Another one, such as zlib-ng, packs the same content of a .gz to other bytes.
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
     }
     for package in (*PACKAGES, *_FURTHER):
@@ -390,10 +372,10 @@ def freeze(definition: Path, root: Path) -> NamedSet:
         tasks = list_tasks(opened, folder)
         part["tasks_count"], part["clusters"] = len(tasks), len(set(clusters_of(opened, tasks)))
         if opened.answerer_kind == "model":
-            meter = Meter(any_model().spec, opened.scoring_s is not None)
-            pilot = run_pilot(suite, meter, folder, {}, PILOT_TASKS)
+            meter = Meter(any_model().spec)
+            pilot = run_pilot(suite, meter, folder, {}, PILOT_TASKS, scoring=opened.scoring_s is None)
             seconds = lengths_s(opened, tasks)
-            part["task_s"] = opened.scoring_s or round(pilot.task_s, 2)
+            part["task_s"] = round((opened.scoring_s or 0.0) + pilot.task_s, 2)
             part["frames"] = round(sum(asked_frames(meter.spec.told, opened, tasks, seconds, pilot).values()))
             part["requests"] = round(sum(by_kind(tasks, pilot.questions).values()))
             part["fps"] = max(opened.rates(tasks[0])) if seconds else 0.0

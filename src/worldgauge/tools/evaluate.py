@@ -13,16 +13,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from worldgauge.core.errors import MissingExtraError, ModelError, NotApplicableError, RunError, UsageError
 from worldgauge.core.io import dumps, read_json_object
 from worldgauge.engine.model_entries import run_label
 from worldgauge.engine.model_run import RunWatcher
-from worldgauge.engine.result import RunResult
+from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.engine.result import RunResult, matched_baselines
 from worldgauge.engine.run import DEADLINE_S, ModelLike, RunRequest, dry_run, execute, fingerprint
 from worldgauge.engine.store import atomic_write, write_error
 from worldgauge.engine.suite.base import ActedSuite, suites
+from worldgauge.engine.suite.decoy import remembers
 from worldgauge.engine.videos import score_videos
 from worldgauge.models.videos import Longer
 from worldgauge.perception.cache import FOLDER_VARIABLE as CACHE
@@ -45,6 +48,8 @@ from worldgauge.tools.plan import (
 )
 from worldgauge.version import __version__
 
+MATCHED_SHARE = 0.5
+"""Cost of a matched baseline in costs of another: most of them repeat one picture. Measured: 0.5."""
 CHECKS = ("spec", "answers", "values", "shape", "count", "untouched", "kept", "same")
 """Checks of a model before an evaluation: those whose failure makes every number wrong."""
 FILMS = 8
@@ -60,16 +65,12 @@ class EvaluationRequest:
     """What is evaluated, and how.
 
     Attributes:
-        models: World models, as for a run.
-        agents: Agents, for suites of agents.
-        labels: Labels by text of a model or agent.
         data: Folder of data sets, or the name of a benchmark set.
         budget_s: Wall-clock seconds for all suites. None for all tasks.
         suites: Names of the suites. Empty for all that fit.
         published: Whether every suite runs with its paper's protocol.
-        videos: Folder of finished videos, SUITE/MODEL/TASK.mp4, in place of models.
+        videos: Folder of finished videos, SUITE/MODEL/TASK.mp4, instead of models.
         video_fps: Frames per second of the videos. None for the rate of the recordings.
-        video_longer: What happens to videos with more frames than a task needs: "error" or "cut".
     """
 
     models: tuple[ModelLike, ...]
@@ -94,13 +95,7 @@ class EvaluationRequest:
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """What an evaluation does.
-
-    Attributes:
-        reports: What is known of each model, by label.
-        suites: A plan per suite. One without tasks is left out, with the reason.
-        data: Folder of the data by suite.
-    """
+    """What an evaluation does: reports by label, a plan or a reason against it per suite, and data folders by suite."""
 
     reports: Mapping[str, ModelReport]
     suites: tuple[SuitePlan, ...]
@@ -283,9 +278,14 @@ def lacks_data(request: EvaluationRequest) -> bool:
     return is_new and any(missing_part(request.data, name) is not None for name in names)
 
 
-def _unfit_reason(request: EvaluationRequest, suite: str) -> str:
+def _unfit_reason(
+    request: EvaluationRequest, suite: str, reports: Mapping[str, ModelReport] = MappingProxyType({})
+) -> str:
     """Why nothing of the request can be evaluated on a suite. Empty if something can."""
     kind = suites.get(suite)
+    blind = reports and not any(remembers(report.identity) for report in reports.values())
+    if blind and not request.suites and open_suite(suite, {}).without_memory() is None:
+        return f"It measures memory, and these models see at most 1 s of context. To run it: --suites {suite}"
     if kind.answerer_kind == "agent":
         return "" if request.agents else "It evaluates agents: give --agent"
     if request.videos is None:
@@ -302,21 +302,8 @@ def plan_evaluation(
     reports: Mapping[str, ModelReport] | None = None,
     make: bool = True,
 ) -> EvaluationPlan:
-    """Check the models, measure them, and choose suites and tasks. The plan of a stopped evaluation is used again.
-
-    Args:
-        request: What is evaluated.
-        tell: Called with a line on each step.
-        reports: Result of `check_models`. Default: the models are checked here.
-        make: Whether missing data are made. Otherwise the plan uses the facts of the benchmark set.
-
-    Returns:
-        The plan.
-
-    Raises:
-        ModelError: A model breaks the protocol.
-        RunError: The folder holds an evaluation of other models, or the disk is too small.
-    """
+    """Check and measure models, and choose suites and tasks; the plan of a stopped evaluation is used again. Without
+    `make`, missing data are not made, and the plan uses the benchmark set's metadata."""
     names = _suite_names(request)
     reports = check_models(request, tell) if reports is None else reports
     identity = _identity(request, reports)
@@ -325,7 +312,7 @@ def plan_evaluation(
         return kept
     costs, plans, places = [], [], {}
     for name in names:
-        if reason := _unfit_reason(request, name):
+        if reason := _unfit_reason(request, name, reports):
             plans.append(SuitePlan(name, reason=reason))
             continue
         asked: Mapping[str, ModelReport] = reports
@@ -427,7 +414,7 @@ def _measured(name: str, data: Path, reports: Mapping[str, ModelReport], request
             raise UsageError(f"run {name} alone, with --set {' --set '.join(served)}")
 
     def measured(settings: Mapping[str, Any]) -> SuiteCost:
-        left = _left(name, data, settings, request)
+        left = _left(name, data, settings, request, reports)
         return measure_suite(name, data, reports, baselines=left, settings=settings)
 
     found = measured(given)
@@ -438,11 +425,16 @@ def _measured(name: str, data: Path, reports: Mapping[str, ModelReport], request
     return shorter if asked[1] > asked[0] else found
 
 
-def _left(name: str, data: Path, settings: Mapping[str, Any], request: EvaluationRequest) -> float:
+def _left(
+    name: str, data: Path, settings: Mapping[str, Any], request: EvaluationRequest, reports: Mapping[str, ModelReport]
+) -> float:
     """Number of baselines without stored scores; a part of one counts as such."""
-    baselines = tuple(suites.get(name).baseline_addresses())
+    suite = open_suite(name, settings)
+    matched = matched_baselines(suite, list_tasks(suite, data), [report.identity for report in reports.values()])
+    baselines = tuple(suite.baseline_addresses())
     asked = RunRequest(name, models=baselines, data=data, out=request.out / name, settings=settings, seed=request.seed)
-    return sum(1 - plan.cached / max(1, len(plan.items)) for plan in dry_run(asked)) if baselines else 0.0
+    left = sum(1 - plan.cached / max(1, len(plan.items)) for plan in dry_run(asked)) if baselines else 0.0
+    return left + MATCHED_SHARE * len(matched)
 
 
 def _check_disk(folder: Path, megabytes: float, what: str, advice: str) -> None:

@@ -59,9 +59,8 @@ BASELINE_COST = 1.6
 class Meter:
     """A model with the spec of another one. It turns the last frame, and counts its requests."""
 
-    def __init__(self, spec: Mapping[str, Any], still: bool = False) -> None:
+    def __init__(self, spec: Mapping[str, Any]) -> None:
         inputs = frozenset(spec["inputs"])
-        self._turn_px = 0 if still else TURN_PX
         self.spec = ModelSpec(**{**spec, "name": "meter", "settings": {}, "inputs": inputs})
         self.frames: Counter[str] = Counter()
         self.questions: Counter[str] = Counter()
@@ -73,7 +72,7 @@ class Meter:
         self.questions[f"{width}x{height}"] += 1
         frame = np.roll(request.context.clip[-1], np.random.default_rng().integers(width), axis=1)  # in no cache
         for _ in range(request.horizon):
-            frame = np.roll(frame, self._turn_px, axis=1)
+            frame = np.roll(frame, TURN_PX, axis=1)
             yield frame[None]
 
 
@@ -82,12 +81,10 @@ class TaskCost:
     """What a task costs on average, for one model.
 
     Attributes:
-        frames: Generated frames by frame size in pixels ("256x144").
-        questions: Requests by frame size.
-        scoring_s: Seconds for everything but the model: reading, storing and scoring.
-        asked: Share of the tasks that fit the model, from 0 to 1.
-        skipped: Why the others do not fit.
-        lengths: Frames of each task by its id, in frames of the average task. 1 if it is not known.
+        frames: Generated frames by frame size in pixels ("256x144"); `questions`: requests by frame size.
+        scoring_s: Seconds for everything except the model: reading, storing and scoring.
+        asked: Share of the tasks that fit the model, from 0 to 1; `skipped`: why the others do not.
+        lengths: Length of each task by its id, relative to the average task. 1 if it is not known.
     """
 
     frames: Mapping[str, float] = field(default_factory=dict)
@@ -131,18 +128,13 @@ def _pixels(size: str) -> int:
 
 @dataclass(frozen=True)
 class SuitePlan:
-    """The planned run of one suite.
+    """The planned run of one suite; without tasks it is left out, for a `reason`.
 
     Attributes:
-        tasks: Number of tasks. 0 for a suite that is left out.
         rollouts: Number of tasks and of arms of the decoy test, for one model.
-        frames: Frames that all models under test generate.
-        seconds: Wall-clock time.
-        gpu_s: GPU seconds of the models under test that declare GPUs.
-        effect: Difference that is found with 80 % power, in standard deviations over clusters. None below six clusters.
+        frames: Frames that all models under test generate; `gpu_s` counts those that declare GPUs.
+        effect: Difference found with 80 % power, in standard deviations over clusters. None below six clusters.
         difference: The same in the headline's unit. None if the data set does not say how much clusters differ.
-        reason: Why it is left out.
-        settings: Settings of the suite that suit the models.
         only: Ids of the tasks that every model can do. Empty for all.
     """
 
@@ -164,17 +156,12 @@ class SuitePlan:
 
 @dataclass(frozen=True)
 class SuiteCost:
-    """A suite with its tasks and what one of them costs for each model.
+    """A suite, the tasks that every model can do, and the cost of one for each model that the suite fits.
 
     Attributes:
-        data: Folder of its data. None if it is not made yet.
-        tasks: Tasks that every model can do.
-        costs: Cost of a task by model, for models that the suite fits.
-        baselines: Number of baselines that run beside the models.
+        data: None if it is not made yet.
         megabytes: Disk space of a rollout, at most.
-        asked_settings: Settings of the suite that differ from its defaults.
         spread: Standard deviation over clusters of a paired difference, in the headline's unit.
-        too_long: Number of tasks that are too long for a model.
     """
 
     suite: Suite
@@ -245,15 +232,7 @@ def measure_suite(
     baselines: float,
     settings: Mapping[str, Any],
 ) -> SuiteCost:
-    """Measure what a task of a suite costs each model.
-
-    Args:
-        name: Name of the suite.
-        data: Folder of its data set.
-        reports: What is known of each model, by label.
-        baselines: Number of baselines without stored results.
-        settings: Settings of the suite.
-    """
+    """Measure what a task of a suite costs each model; `baselines` counts those without stored results."""
     suite = open_suite(name, settings)
     known = [task for task in list_tasks(suite, data) if task.skip is None]
     seconds = lengths_s(suite, known)
@@ -262,19 +241,20 @@ def measure_suite(
         tasks = known
     costs: dict[str, TaskCost] = {}
     megabytes = 0.0
-    still = suite.scoring_s is not None
+    scoring = suite.scoring_s is None
     # A first task takes what the others do not.
-    run_pilot(name, Meter(any_model().spec, still), data, settings, 1)
+    run_pilot(name, Meter(any_model().spec), data, settings, 1, scoring=scoring)
     for label, report in reports.items():
-        meter = Meter(report.spec, still)
-        pilot = run_pilot(name, meter, data, settings, PILOT_TASKS, [task.id for task in tasks])
+        meter = Meter(report.spec)
+        only = [task.id for task in tasks]
+        pilot = run_pilot(name, meter, data, settings, PILOT_TASKS, only, scoring=scoring)
         if not pilot.done:
             costs[label] = TaskCost(asked=0.0, skipped=pilot.skipped or "no task of the data fits the model")
             continue
         costs[label] = TaskCost(
             {size: frames / pilot.done for size, frames in meter.frames.items()},
             {size: asked / pilot.done for size, asked in meter.questions.items()},
-            suite.scoring_s or pilot.task_s,
+            (suite.scoring_s or 0.0) + pilot.task_s,
             pilot.done / pilot.tasks,
             pilot.skipped,
             relative_lengths(suite, tasks, asked_frames(report.spec, suite, tasks, seconds, pilot)),
@@ -339,17 +319,8 @@ def by_kind(tasks: Sequence[Task], measured: Mapping[str, float]) -> dict[str, f
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a short run took.
-
-    Attributes:
-        tasks: Number of tasks.
-        done: Number of scored tasks.
-        task_s: CPU seconds per scored task: a busy machine must not change the plan.
-        megabytes: Disk space per scored task.
-        skipped: Why a task was not scored. Empty if all were.
-        frames: Generated frames by task.
-        questions: Requests by task.
-    """
+    """What a short run took; `frames` and `questions` are by task. `megabytes` and `task_s` are per scored task.
+    `task_s` is CPU time: a busy machine must not change the plan."""
 
     tasks: int
     done: int
@@ -361,7 +332,14 @@ class Pilot:
 
 
 def run_pilot(
-    name: str, model: Meter, data: Path, settings: Mapping[str, Any], tasks: int, only: Collection[str] = ()
+    name: str,
+    model: Meter,
+    data: Path,
+    settings: Mapping[str, Any],
+    tasks: int,
+    only: Collection[str] = (),
+    *,
+    scoring: bool,
 ) -> Pilot:
     """Run a few tasks of a suite, spread over its clusters and kinds."""
     frames, questions = dict[str, float](), dict[str, float]()
@@ -373,9 +351,8 @@ def run_pilot(
 
     with tempfile.TemporaryDirectory() as folder:
         began = _cpu_s()
-        out, wanted = Path(folder), tuple(only)
-        request = RunRequest(name, models=(model,), data=data, out=out, settings=settings, limit=tasks, only=wanted)
-        run = execute(request, count).folders[0]
+        asked = RunRequest(name, models=(model,), data=data, out=Path(folder), settings=settings, limit=tasks)
+        run = execute(replace(asked, only=tuple(only), scoring=scoring), count).folders[0]
         spent = _cpu_s() - began
         ended = list(read_journal(run.journal_path).values())
         done = sum(line["status"] == "done" for line in ended)
@@ -404,13 +381,7 @@ def _cpu_s() -> float:
 
 
 def declared_suite(part: SetPart, reports: Mapping[str, ModelReport], *, baselines: float) -> SuiteCost:
-    """What a task costs each model by a benchmark set's own facts, before its data tell which tasks do not fit.
-
-    Args:
-        part: The part of the set.
-        reports: What is known of each model, by label.
-        baselines: Number of baselines that run beside the models and have no stored results.
-    """
+    """Cost of a task per model by a set's metadata, not its data; `baselines` counts those without stored results."""
     costs = {label: _declared_cost(part, report.spec) for label, report in reports.items()}
     clusters = max(part.clusters, 1)
     tasks = [Task(part.suite, str(n), {}, "", cluster=str(n % clusters)) for n in range(part.tasks_count)]
@@ -432,11 +403,7 @@ def _declared_cost(part: SetPart, spec: Mapping[str, Any]) -> TaskCost:
 
 
 def fitting_horizon(cost: SuiteCost) -> float | None:
-    """Seconds to imagine that every model can make, for a suite with a longer horizon; None if nothing needs a change.
-
-    Args:
-        cost: The suite with its own horizon.
-    """
+    """Seconds that every model can generate, if the suite's horizon is too long for one; else None."""
     limited = [report.spec for label, report in cost.reports.items() if cost.costs[label].asked < 1]
     lengths = [spec for spec in limited if spec.get("lengths") is not None]
     if "horizon_s" not in cost.suite.settings or not lengths or not cost.tasks:
@@ -453,16 +420,8 @@ def fitting_horizon(cost: SuiteCost) -> float | None:
 
 
 def choose_tasks(costs: Sequence[SuiteCost], budget_s: float | None, workers: int = 1) -> list[SuitePlan]:
-    """Choose the tasks of each suite so that the largest detectable difference is as small as the budget allows.
-
-    Args:
-        costs: The suites.
-        budget_s: Wall-clock seconds for all suites together. None for all tasks.
-        workers: Number of worker processes.
-
-    Returns:
-        A plan per suite, in the given order. A suite that does not fit has no tasks, and a reason.
-    """
+    """Choose each suite's tasks so that the largest detectable difference is as small as the budget allows. `budget_s`:
+    wall-clock seconds of all suites; None for all tasks. A suite that does not fit has no tasks, and a reason."""
     plans = {cost.suite.name: SuitePlan(cost.suite.name, of=len(cost.tasks), reason=cost.reason) for cost in costs}
     able = [cost for cost in costs if not cost.reason]
     if budget_s is None:

@@ -461,6 +461,10 @@ class Suite:
         """The tables of `summarize`, with its arguments, then one for each of the user's own metrics."""
         return [*self.summarize(scores, kinds, failed), *own_tables(self.own_metrics, scores, kinds)]
 
+    def without_memory(self) -> Suite | None:
+        """This suite as it judges models that hold at most the last second; None if nothing is left to judge."""
+        return None if self.claims_memory else self
+
     @classmethod
     def demo_set(cls, *, full: bool = False) -> DemoSet | None:
         """What the suite shows in `worldgauge demo`.

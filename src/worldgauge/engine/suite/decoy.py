@@ -7,7 +7,7 @@ show can answer better in the arm "same". A model sees nothing by which it knows
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -52,12 +52,7 @@ def main_id(task: str) -> str:
 
 
 def arms_of(suite: Suite, tasks: Sequence[Task], pool: Sequence[Task]) -> list[Task]:
-    """Both arms of the first task of each cluster, as far as `pool` holds a recording to take the earlier frames from.
-
-    Args:
-        tasks: Tasks of a run, in their order.
-        pool: All tasks of the data set.
-    """
+    """Both arms of the first task of each cluster for which `pool`, all tasks, has a recording with earlier frames."""
     walks: dict[str, _Walk | None] = {}
     kinds = {task.id: suite.decoy_kind(task) for task in (*pool, *tasks) if task.skip is None}
     by_kind: dict[Hashable, list[Task]] = {}
@@ -93,11 +88,21 @@ def is_tested(suite: Suite, identity: Mapping[str, Any]) -> bool:
 
 def arms_for(suite: Suite, identity: Mapping[str, Any], arms: Sequence[Task]) -> list[Task]:
     """The arms that a model runs: none if it is not tested, or holds no more than the last second."""
-    held = identity.get("max_context")
     if not arms or not is_tested(suite, identity):
         return []
-    rate = identity.get("fps") or max(suite.rates(Task(**arms[0].sample["task"])))
-    return [] if held is not None and held <= round(REAL_S * rate) else list(arms)
+    return list(arms) if remembers(identity, max(suite.rates(Task(**arms[0].sample["task"])))) else []
+
+
+def remembers(identity: Mapping[str, Any], fps: float = 24.0) -> bool:
+    """Whether a model holds more than the last second of the context. fps: of models without a rate."""
+    held = identity.get("max_context")
+    return held is None or held > round(REAL_S * (identity.get("fps") or fps))
+
+
+def judged_suite(suite: Suite, models: Iterable[Mapping[str, Any]]) -> Suite:
+    """The suite as it judges runs whose "model" facts are given: not by memory if no model under test can remember."""
+    tested = [model["identity"] for model in models if model["kind"] == "model"]
+    return suite if any(map(remembers, tested)) or not tested else suite.without_memory() or suite
 
 
 def _arm(task: Task, decoy: Task, arm: str, cluster: str) -> Task:

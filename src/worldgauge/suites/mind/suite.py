@@ -29,7 +29,7 @@ class Mind(SubmittedSuite):
     name = "mind"
     Settings = MindSettings
     version = 1
-    floor_baselines = ("planar", "hedge", "forgetful", "freeze", "mean", "noise")
+    floor_baselines: ClassVar[tuple[str, ...]] = ("planar", "hedge", "forgetful", "freeze", "mean", "noise")
     baselines = ("truth", "reencoded", "late", "memory", "memory-plane", "render", "drift", "tiny", *floor_baselines)
     default_baselines = ("reencoded", "late", "tiny", "hedge", "freeze", "mean")
     """A file of the truth, the truth a frame late, a small learned model, the last picture turned, the same still, and
@@ -137,11 +137,12 @@ class Mind(SubmittedSuite):
         kinds: Mapping[str, str],
         failed: Mapping[str, Sequence[Failure]],
     ) -> list[Table]:
-        """Make the tables.
-
-        Long context memory comes first, then the paper's columns by perspective, then each measure on its own.
-        """
+        """Make the tables: long context memory, then the paper's columns by perspective, then each measure."""
         return summary.summarize(scores, kinds, failed, self.options)
+
+    def without_memory(self) -> Mind:
+        """Action following alone."""
+        return ActionFollowing(**self.settings)
 
     def published(self) -> list[Table]:
         """Tables 2 and 3 of the paper, and later results on its memory test."""
@@ -160,10 +161,7 @@ class Mind(SubmittedSuite):
         return {name: {"root": str(root)} for name, root in submitted_models(folder).items()}
 
     def submission_settings(self, folder: Path, data: Path) -> dict[str, Any]:
-        """Folders of paths out and back that are scored in place of the data's start images (`mirror_set`).
-
-        They need no baseline: a video is compared with itself.
-        """
+        """Submitted folders of out-and-back paths that replace the data's start images (`mirror_set`)."""
         named: dict[str, None] = {}
         for root in submitted_models(folder).values():
             for view, names in mirror_folders(root).items():
@@ -178,3 +176,27 @@ class Mind(SubmittedSuite):
     def export(self, scores: Sequence[Score], failed: Sequence[Failure], path: Path) -> None:
         """Write the scores of one model as the released scorer's result file; parity=released gives its numbers."""
         write_results(path, results_of(scores, failed, self.options.frames_asked))
+
+
+class ActionFollowing(Mind):
+    """MIND as it judges models that cannot remember: action accuracy comes first."""
+
+    claims_memory = False
+    claim = "follows its actions"
+    floor_baselines = ("freeze", "mean", "noise")
+    vocabulary: ClassVar[Mapping[str, str]] = {
+        **Mind.vocabulary,
+        "headline": "translation error per frame of the camera",
+        "lacks": "ignore the actions",
+    }
+
+    def summarize(
+        self,
+        scores: Mapping[str, Sequence[Score]],
+        kinds: Mapping[str, str],
+        failed: Mapping[str, Sequence[Failure]],
+    ) -> list[Table]:
+        """The same tables, with that of action accuracy first."""
+        tables = super().summarize(scores, kinds, failed)
+        first = "lcm/rpe_trans" if "mem" in self.options.tests.split(",") else "asg/rpe_trans"
+        return sorted(tables, key=lambda table: table.metric != first)

@@ -197,10 +197,7 @@ LEAST_SPEED_M_S = 0.3
 
 
 class Trail:
-    """Poses and frames of one drive, the recorded history first; grows as the robot drives.
-
-    Rows come every `scenario.dt` seconds. The robot drives at the speed that the history has.
-    """
+    """Poses and frames of one drive, the recorded history first, every `scenario.dt` seconds at the history's speed."""
 
     def __init__(self, scenario: Scenario, floor: FloorPlan) -> None:
         """Open the world at the scenario's current frame."""
@@ -265,10 +262,7 @@ class Trail:
         return captions_along(self._world, poses, scenario.camera)
 
     def scenario_now(self, folder: Path) -> Scenario:
-        """The scenario as it stands now: the robot's place is the current frame, where it has been is the history.
-
-        Its time is what remains after the driven part. Its pictures and its video are written to `folder` each time.
-        """
+        """The scenario from here, with the drive as history and the time left; rewrites pictures and video."""
         scenario, here = self._scenario, len(self._poses) - 1
         spent_s = geometry.length(self.driven_xy) / self._stride_m * scenario.dt
         xy = np.array(self._poses)[:, :2, 3]
@@ -318,21 +312,16 @@ STEP_M = 0.02
 
 @dataclass(frozen=True)
 class DrivenPath:
-    """What became of a plan.
-
-    Attributes:
-        xy: (n, 2) metres, where the robot was at the times asked for.
-    """
+    """The outcome of a plan; `xy` (n, 2) metres is the robot's place at the requested times."""
 
     xy: FloatArray
     contact: bool
 
 
 def drive_along(floor: FloorPlan, xy: ArrayLike, radius_m: float = RADIUS_M) -> DrivenPath:
-    """Follow points (n, 2) of the world's plane in straight lines: where the robot gets (n, 2), and whether it touched.
+    """Follow points (n, 2) in straight lines: places (n, 2), and whether the robot touched anything and stopped.
 
-    At the first point whose surroundings of `radius_m` are not free the robot stops and stays. One that starts where it
-    does not fit (a plan may begin next to a wall) may leave, but not go deeper.
+    A start without room (a plan may begin next to a wall) may leave, but not go deeper.
     """
     points = np.asarray(xy, np.float64)
     if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0 or not np.isfinite(points).all():

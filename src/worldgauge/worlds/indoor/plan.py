@@ -45,17 +45,14 @@ _T = TypeVar("_T", float, FloatArray)
 
 
 class Opening(NamedTuple):
-    """A gap in a wall of a room, from the floor up to `top` metres, and from `start` to `stop` along the wall.
-
-    `leaf`: a door hangs in this room. `shut`: it is closed (in both rooms' openings).
-    """
+    """A gap in a wall of a room, from the floor up to `top` metres, and from `start` to `stop` along the wall."""
 
     side: int
     start: float
     stop: float
     top: float
-    leaf: bool
-    shut: bool = False
+    leaf: bool  # a door hangs in this room
+    shut: bool = False  # the door is closed (in both rooms' openings)
 
 
 class Window(NamedTuple):
@@ -83,11 +80,7 @@ class PlanRoom:
         return self.low[axis], self.high[axis]
 
     def along(self, side: int, start: _T, stop: _T, near: _T, far: _T) -> tuple[_T, _T, _T, _T]:
-        """Return the rectangle x0, y0, x1, y1 of a strip along a wall, metres.
-
-        `start`, `stop`: first and last place along it. `near`, `far`: smallest and largest distance from it into the
-        room.
-        """
+        """Return the rectangle x0, y0, x1, y1 of a strip along a wall, `near` to `far` metres from it into the room."""
         if side == WEST:
             return self.low[0] + near, start, self.low[0] + far, stop
         if side == EAST:
@@ -291,9 +284,7 @@ class Placed:
 
 class Floors:
     """The free floor of a home while it is furnished.
-
-    occupied: (X, Y) bool, cells of CELL_M from `origin` that something between WALKER_M stands in.
-    """
+    `occupied`: (X, Y) bool, cells of CELL_M from `origin` that hold something at a height within WALKER_M."""
 
     def __init__(self, bounds: FloatArray) -> None:
         self.origin = bounds[:, :2].min(0)
@@ -309,10 +300,7 @@ class Floors:
                 self.occupied[self.cells(x0, y0, x1, y1)] = True
 
     def cells(self, x0: float, y0: float, x1: float, y1: float) -> tuple[slice, slice]:
-        """Return the cells that a rectangle touches.
-
-        `x0`, `y0`: lower corner, metres. `x1`, `y1`: upper corner, metres.
-        """
+        """Return the cells that a rectangle touches, metres."""
         x, y = self._origin
         return (
             slice(max(floor((x0 - x) / CELL_M + 1e-6), 0), max(ceil((x1 - x) / CELL_M - 1e-6), 0)),
@@ -320,10 +308,7 @@ class Floors:
         )
 
     def joined(self, room: PlanRoom, wanted: Sequence[tuple[float, float, float, float]]) -> bool:
-        """Tell whether one connected walkable area of a room reaches all of some rectangles.
-
-        `wanted`: rectangles x0, y0, x1, y1 in metres.
-        """
+        """Tell whether one walkable area of a room reaches all rectangles x0, y0, x1, y1 of `wanted`, metres."""
         import cv2
 
         window = self.cells(room.low[0] - 0.5, room.low[1] - 0.5, room.high[0] + 0.5, room.high[1] + 0.5)
@@ -370,11 +355,7 @@ class Furnisher:
     def wall(
         self, piece: Furnishing, room: int, sides: Iterable[int] = range(4), near: float | None = None
     ) -> Placed | None:
-        """Put a piece against a wall.
-
-        `near`: place along the wall that its middle should be close to, metres. Returns where it stands; None if there
-        is no room.
-        """
+        """Put a piece against a wall, its middle close to `near` (metres along the wall); None without room."""
         spots = []
         for side in sides:
             start, stop = self.rooms[room].span(side)
@@ -392,18 +373,12 @@ class Furnisher:
         return self._first(piece, chosen)
 
     def facing(self, piece: Furnishing, other: Placed) -> Placed | None:
-        """Put a piece against the wall opposite another piece, as straight across as possible.
-
-        Returns where it stands; None if there is no room.
-        """
+        """Put a piece against the wall opposite another piece, as straight across as possible; None without room."""
         middle = other.spot.start + other.piece.size[0] / 2
         return self.wall(piece, other.spot.room, [_OPPOSITE[other.spot.side]], middle)
 
     def beside(self, piece: Furnishing, other: Placed) -> Placed | None:
-        """Put a piece against the same wall as another, to its right or left.
-
-        Returns where it stands; None if there is no room.
-        """
+        """Put a piece against the same wall as another, to its right or left; None without room."""
         spot = other.spot
         starts = [spot.start - piece.size[0] - 0.03, spot.start + other.piece.size[0] + 0.03]
         if self.rng.random() < 0.5:
@@ -411,19 +386,13 @@ class Furnisher:
         return self._first(piece, [Spot(spot.room, spot.side, round(start, 3)) for start in starts])
 
     def before(self, piece: Furnishing, other: Placed, gap: float) -> Placed | None:
-        """Put a piece in front of another, centred.
-
-        `gap`: distance between them, metres. Returns where it stands; None if there is no room.
-        """
+        """Put a piece in front of another, centred, `gap` metres apart; None without room."""
         spot, size = other.spot, other.piece.size
         start = spot.start + (size[0] - piece.size[0]) / 2
         return self._first(piece, [Spot(spot.room, spot.side, round(start, 3), round(spot.off + size[1] + gap, 3))])
 
     def free(self, piece: Furnishing, room: int) -> Placed | None:
-        """Put a piece somewhere on the floor, away from the walls if there is room.
-
-        Returns where it stands; None if there is no room.
-        """
+        """Put a piece somewhere on the floor, away from the walls if possible; None without room."""
         spots = []
         for side in (SOUTH, WEST):
             start, stop = self.rooms[room].span(side)
@@ -436,10 +405,7 @@ class Furnisher:
         return self._first(piece, [spots[n] for n in self.rng.permutation(len(spots))])
 
     def hang(self, piece: Furnishing, room: int, z: float) -> Placed | None:
-        """Hang a piece on a wall.
-
-        `z`: height of its lower edge, metres. Returns where it hangs; None if there is no room.
-        """
+        """Hang a piece on a wall with its lower edge at `z` metres; None without room."""
         spots = []
         for side in range(4):
             start, stop = self.rooms[room].span(side)
@@ -547,10 +513,7 @@ def _doorways(room: PlanRoom) -> list[tuple[float, float, float, float]]:
 
 @njit(cache=True, nogil=True)
 def meets(some, others):  # type: ignore[no-untyped-def]
-    """Tell whether any of some boxes shares volume with any of others; touching does not count.
-
-    `some`: (n, 6), lower and upper corners in metres. `others`: (m, 6).
-    """
+    """Tell whether any of `some` (n, 6) shares volume with any of `others` (m, 6); touching does not count."""
     for i in range(len(others)):
         for j in range(len(some)):
             apart = False
