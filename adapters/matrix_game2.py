@@ -186,12 +186,7 @@ class _Upstream:
         self._caches = len(_need("demo_utils.constant").ZERO_VAE_CACHE)
 
     def drawn(
-        self,
-        seen: NDArray[np.uint8],
-        keyboard: NDArray[np.float32],
-        mouse: NDArray[np.float32],
-        new: int,
-        seed: int,
+        self, seen: NDArray[np.uint8], keyboard: NDArray[np.float32], mouse: NDArray[np.float32], new: int, seed: int
     ) -> NDArray[np.uint8]:
         """Frames of `new` latent frames after `seen`; those of a single picture begin with that picture."""
         torch = self._torch

@@ -185,10 +185,7 @@ class _Upstream:
                 latent = self._tensor(np.concatenate([known, new], axis=1))
                 with torch.autocast(self._device.split(":")[0], dtype=torch.bfloat16):
                     flow = self._network(
-                        [latent],
-                        t=torch.from_numpy(times).to(self._device),
-                        latent_frame_zero=NEW,
-                        **words,
+                        [latent], t=torch.from_numpy(times).to(self._device), latent_frame_zero=NEW, **words
                     )[0]
                 new = new + np.float32(lower - level) * self._array(flow)[:, -NEW:]
         return new

@@ -63,10 +63,7 @@ def filled(page: str, found: Mapping[str, Values]) -> str:
 
 def violations(found: Mapping[str, Values]) -> str:
     """A row per metric: its violations, the worst harmless change and the best real one."""
-    lines = [
-        ["suite", "metric", "n", "violations", "of single tasks", "worst harmless", "best real"],
-        ["---"] * 7,
-    ]
+    lines = [["suite", "metric", "n", "violations", "of single tasks", "worst harmless", "best real"], ["---"] * 7]
     for (suite, metric), summary in summaries(found).items():
         name = f"**{metric}**" if HEADLINES[suite] == metric else metric
         worst, best = extremes(metric, summary)

@@ -33,10 +33,7 @@ def run() -> dict[str, Any]:
         words = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--constraint"]
         words += [ROOT / "requirements.lock", ROOT]
         if subprocess.run(words).returncode:
-            return {
-                "name": "demo",
-                "not_run": "no package index here: it is measured in an environment of its own",
-            }
+            return {"name": "demo", "not_run": "no package index here: it is measured in an environment of its own"}
         install, added = _spent() - before, _megabytes(python.parents[1]) - empty
         first, again = (_demo(python, folder, name) for name in ("first", "again"))
         halves = _asking_and_scoring(python, folder)

@@ -80,9 +80,7 @@ def _speed(folder: Path, rows: int, columns: int, name: str = "lpips-alex") -> d
 
     network = _network(name, folder)
     x, y = _pairs(1, rows, columns)
-    ways: dict[str, Callable[[], float]] = {
-        "torch": lambda: float(network.answer({"x": x, "y": y})["distances"][0]),
-    }
+    ways: dict[str, Callable[[], float]] = {"torch": lambda: float(network.answer({"x": x, "y": y})["distances"][0])}
     if name == "lpips-alex":
         other = Lpips([folder / file for file in network.files])
         ways["numpy"] = lambda: other._between(x[0], y[0])

@@ -101,11 +101,7 @@ def test_steps_of_a_hand_by_hand() -> None:
     down = [np.pi, 0.0, 0.0]
     rows = hand_steps(
         reach(
-            [
-                [0.31, 0, 0.8, *down, 1],
-                [0.31, 0, 0.82, *down, 1],
-                [0.31, 0, 0.82, np.pi, 0, np.pi / 2, 0],
-            ],
+            [[0.31, 0, 0.8, *down, 1], [0.31, 0, 0.82, *down, 1], [0.31, 0, 0.82, np.pi, 0, np.pi / 2, 0]],
             now=[0.30, 0, 0.8, *down, 0],
         )
     )

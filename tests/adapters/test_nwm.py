@@ -6,16 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from adapters.nwm import (
-    NWM,
-    centre,
-    closed_loop_deltas,
-    heading,
-    published_deltas,
-    to_signed,
-    trained_deltas,
-    wrapped,
-)
+from adapters.nwm import NWM, centre, closed_loop_deltas, heading, published_deltas, to_signed, trained_deltas, wrapped
 
 from support.upstream import ROOT, answered, isolated, question, records_of, walk_rows
 from worldgauge.core.actions import LOOP_WALK, Actions, camera_path

@@ -134,11 +134,7 @@ def test_the_same_in_an_environment_without_worldgauge(weights: str) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "because"),
-    [
-        ({"size": "832x480"}, "give one of 128x64"),
-        ({"steps": 0}, "at least 1"),
-        ({"shift": 0}, "shift is above 0"),
-    ],
+    [({"size": "832x480"}, "give one of 128x64"), ({"steps": 0}, "at least 1"), ({"shift": 0}, "shift is above 0")],
 )
 def test_settings_that_cannot_be_meant(weights: str, settings: dict[str, Any], because: str) -> None:
     with pytest.raises(ValueError, match=because):

@@ -14,19 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.chat_endpoint import (
-    Behaviour,
-    Endless,
-    FakeClock,
-    FakeEndpoint,
-    after,
-    cut,
-    drip,
-    error,
-    ok,
-    raw,
-    reset,
-)
+from support.chat_endpoint import Behaviour, Endless, FakeClock, FakeEndpoint, after, cut, drip, error, ok, raw, reset
 from worldgauge.chat.model import ChatModel, Limits
 from worldgauge.chat.reply import EndpointError, PromptTooLongError
 from worldgauge.core.errors import UsageError

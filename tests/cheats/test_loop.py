@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.foresight import act_out, ends
 
-from cheats.loop_models import (
-    ConfidentZoom,
-    GoalGhost,
-    GoalThief,
-    MirrorZoom,
-    PreferredLook,
-    ZoomAtWalls,
-)
+from cheats.loop_models import ConfidentZoom, GoalGhost, GoalThief, MirrorZoom, PreferredLook, ZoomAtWalls
 from worldgauge.core.model import WorldModel
 from worldgauge.core.paired_tests import paired_difference
 from worldgauge.engine.collect import collect

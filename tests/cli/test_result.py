@@ -113,8 +113,7 @@ def test_rows_alone_with_csv(noisy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["list models", "list suites", "list adapters", "list commands", "list data", "list weights", "list scans"],
+    "words", ["list models", "list suites", "list adapters", "list commands", "list data", "list weights", "list scans"]
 )
 def test_a_result_is_one_object_in_this_process_too(tmp_path: Path, words: str) -> None:
     before = sys.stdout

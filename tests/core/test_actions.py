@@ -36,9 +36,7 @@ def forward(n: int) -> list[tuple[float, float, float, float]]:
 
 
 ROWS = arrays(
-    np.float32,
-    st.tuples(st.integers(0, 30), st.just(4)),
-    elements=st.floats(-1, 1, width=32, allow_nan=False),
+    np.float32, st.tuples(st.integers(0, 30), st.just(4)), elements=st.floats(-1, 1, width=32, allow_nan=False)
 )
 
 

@@ -56,10 +56,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: packed(path, a=header("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n") + b"x" * 99),
         "holds objects",
     ),
-    "an early end": (
-        lambda path: packed(path, a=npy(np.zeros(40))[:-200]),
-        "says it is of shape|ends early",
-    ),
+    "an early end": (lambda path: packed(path, a=npy(np.zeros(40))[:-200]), "says it is of shape|ends early"),
     "no array": (lambda path: packed(path, a=b"text"), "magic|EOF|reading"),
 }
 

@@ -275,8 +275,7 @@ def test_wrong_settings_are_named(make: Callable[..., Any], given: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("make", "given"),
-    [(needs_one, {"weights": "x"}), (takes_all, {"foo": 1}), (Plain, {}), (dict, {"any": 1})],
+    ("make", "given"), [(needs_one, {"weights": "x"}), (takes_all, {"foo": 1}), (Plain, {}), (dict, {"any": 1})]
 )
 def test_what_fits_passes(make: Callable[..., Any], given: dict[str, Any]) -> None:
     check_arguments(make, given, "it")

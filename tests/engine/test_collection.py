@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 
 from worldgauge.core.errors import UnknownNameError, UsageError
-from worldgauge.engine.collection import (
-    MANIFEST,
-    Collection,
-    DataReport,
-    check_data,
-    collection_of,
-    collections,
-)
+from worldgauge.engine.collection import MANIFEST, Collection, DataReport, check_data, collection_of, collections
 
 
 class Spins(Collection):

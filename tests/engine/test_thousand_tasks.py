@@ -38,8 +38,7 @@ class Kills:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("tasks", "between", "drivers"),
-    [(60, 15, 1), pytest.param(1000, 25, 4, marks=pytest.mark.timeout(1800))],
+    ("tasks", "between", "drivers"), [(60, 15, 1), pytest.param(1000, 25, 4, marks=pytest.mark.timeout(1800))]
 )
 def test_whatever_is_killed_every_task_is_done_once_with_the_same_bytes(
     tasks: int,

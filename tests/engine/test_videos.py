@@ -154,10 +154,7 @@ class Plain(Suite):
     name = "plain"
 
 
-WALKS = [
-    *(f"1st_data/mirror_test/data-{i}/path-{n}" for i in range(5) for n in (1, 2)),
-    "1st_data/mem_test/data-25",
-]
+WALKS = [*(f"1st_data/mirror_test/data-{i}/path-{n}" for i in range(5) for n in (1, 2)), "1st_data/mem_test/data-25"]
 
 
 def shelf(folder: Path, videos: list[str], tasks: list[str]) -> VideoFolder:

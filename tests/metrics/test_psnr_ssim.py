@@ -10,15 +10,7 @@ from skimage.metrics import mean_squared_error, peak_signal_noise_ratio, structu
 from support.vectors import cases
 from worldgauge.core.errors import ShapeError
 from worldgauge.metrics import metrics
-from worldgauge.metrics.psnr_ssim import (
-    mse,
-    psnr,
-    sharpness,
-    ssim_320x180,
-    ssim_perturbation,
-    ssim_table,
-    ssim_uniform,
-)
+from worldgauge.metrics.psnr_ssim import mse, psnr, sharpness, ssim_320x180, ssim_perturbation, ssim_table, ssim_uniform
 
 PAIRS = [ssim_table, ssim_perturbation, ssim_uniform, mse, psnr]
 SSIMS = [ssim_table, ssim_perturbation, ssim_uniform]

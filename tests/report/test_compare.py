@@ -39,13 +39,7 @@ def evidence(*runs: ComparedRun) -> Evidence:
 def say(*runs: ComparedRun, claim: str = "redraws the place", floor: tuple[str, ...] = MEMORYLESS) -> ReportVerdict:
     made = evidence(*runs)
     return verdict(
-        made,
-        "SGCS",
-        compare(made, "sgcs"),
-        appearance(made),
-        floor=floor,
-        claim=claim,
-        words=Vocabulary.of(ToyLoop),
+        made, "SGCS", compare(made, "sgcs"), appearance(made), floor=floor, claim=claim, words=Vocabulary.of(ToyLoop)
     )
 
 

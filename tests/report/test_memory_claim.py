@@ -72,10 +72,7 @@ def test_a_claim_and_the_line_of_its_test() -> None:
         ((FULL, HEDGE), "freeze was not run with it"),
         ((FULL, HEDGE, baseline("freeze", GOOD[::-1])), f"it is not measurably better than freeze in SGCS and {DUMB}"),
         ((run("a", GOOD), HEDGE, FREEZE), "it was run without the decoy test"),
-        (
-            (of("a", other=[0.0, 0.01] * 4), HEDGE, baseline("freeze", POOR)),
-            DUMB,
-        ),
+        ((of("a", other=[0.0, 0.01] * 4), HEDGE, baseline("freeze", POOR)), DUMB),
     ],
 )
 def test_else_it_says_what_is_not_shown(runs: tuple[ComparedRun, ...], reason: str) -> None:

@@ -13,17 +13,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import pose_from_yaw_pitch
 from worldgauge.core.video import Clip, Writer
 from worldgauge.engine.store import write_record, write_scores
-from worldgauge.engine.suite.contract import (
-    Better,
-    Cell,
-    Failure,
-    Record,
-    Score,
-    Table,
-    TableRow,
-    Task,
-    TaskView,
-)
+from worldgauge.engine.suite.contract import Better, Cell, Failure, Record, Score, Table, TableRow, Task, TaskView
 from worldgauge.engine.suite.scores import make_cell, sort_rows
 
 FPS = 24.0
@@ -88,10 +78,7 @@ class ToyPaths(ToySuite):
                 yield Task(self.name, f"{perspective}/mirror/{number}", sample, f"f{number}", group)
 
     def summarize(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         def cells(own: Sequence[Score], metric: str) -> tuple[Cell, ...]:
             mine = [s for s in own if s.metric == metric]

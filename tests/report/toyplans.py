@@ -87,10 +87,7 @@ class ToyPlans(ToySuite):
             yield Task("toyplans", f"room_{number}_segment_050_300", {"number": number}, f"f{number}", group)
 
     def summarize(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         rows, counts = [], []
         for model, own in scores.items():

@@ -100,11 +100,7 @@ def test_an_answer_that_was_not_asked_for(liar: RemoteModel, words: str) -> None
 
 @pytest.mark.parametrize(
     ("how", "label"),
-    [
-        ("climbs", "x"),
-        ("html", "script-alert-1-script"),
-        ("climbing setting", f"liar-..-..-etc-{'x' * 500}"[:97]),
-    ],
+    [("climbs", "x"), ("html", "script-alert-1-script"), ("climbing setting", f"liar-..-..-etc-{'x' * 500}"[:97])],
 )
 def test_a_name_cannot_leave_the_run_folder(how: str, label: str) -> None:
     model = resolve_model(text_of(how))

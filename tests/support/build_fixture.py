@@ -71,7 +71,7 @@ def published_rows() -> dict[str, list[dict[str, Any]]]:
             {"id": "TSK_SP_20007_1", "instruction": "Design a lamp.", "image": lamp_image, **of_lamp},
         ],
         "task/Task_Spatial_Understanding.json": [
-            {"id": "TSK_SU_20007", "instruction": "Layer 1: oak_fence: [(0,0)]", "image": lamp_image, **of_lamp},
+            {"id": "TSK_SU_20007", "instruction": "Layer 1: oak_fence: [(0,0)]", "image": lamp_image, **of_lamp}
         ],
         "task/Task_Creativity.json": [
             {"id": f"TSK_CR_00001_{i}", "instruction": f"{verb} a hut.", "image": None, **of_hut}

@@ -127,10 +127,7 @@ class FacingTask(HomeTask[FacingEpisode, "FacingRules"]):
     )
     shared_proposers: ClassVar[Mapping[str, Any]] = {"heuristic": None}
     shared_revisers: ClassVar[Mapping[str, Any]] = {"none": None, "oracle": None}
-    columns: ClassVar[Mapping[str, str]] = {
-        "facing/success": "success rate, %",
-        "facing/trajectory_steps": "steps",
-    }
+    columns: ClassVar[Mapping[str, str]] = {"facing/success": "success rate, %", "facing/trajectory_steps": "steps"}
     regret_unit = "radians off"
     ends: ClassVar[Mapping[str, str]] = {"faced": "looks at it"}
 

@@ -90,12 +90,7 @@ def test_columns_go_on_in_a_second_block_with_the_same_labels() -> None:
 def test_a_table_is_turned_round_where_no_column_fits_beside_the_labels() -> None:
     columns = [Column("one", [("1.000", "[0.9, 1.1]", "n=3")]), Column("a longer name", [("-", "n=0")])]
     lines = [line.text for line in lay_out_numbers([("drift?step_m=0.02&seed=7",)], columns, 32)]
-    assert lines == [
-        "drift?step_m=0.02&seed=7",
-        "  one",
-        "    1.000 [0.9, 1.1] n=3",
-        "  a longer name  - n=0",
-    ]
+    assert lines == ["drift?step_m=0.02&seed=7", "  one", "    1.000 [0.9, 1.1] n=3", "  a longer name  - n=0"]
 
 
 def test_wide_letters_are_counted_as_they_are_shown_and_long_words_stay_whole() -> None:

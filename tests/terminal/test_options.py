@@ -21,11 +21,7 @@ def test_labels_are_in_order_or_by_name(given: list[str], found: dict[str, str])
     assert labels_of(given, MODELS, ["truth"]) == found
 
 
-WRONG = {
-    "not NAME=LABEL of one of wm": ["w=x"],
-    "4 labels for 3 models": ["a"] * 4,
-    "1 labels for 3 models": ["a"],
-}
+WRONG = {"not NAME=LABEL of one of wm": ["w=x"], "4 labels for 3 models": ["a"] * 4, "1 labels for 3 models": ["a"]}
 
 
 @pytest.mark.parametrize("error", WRONG)

@@ -23,26 +23,8 @@ from worldgauge.core.errors import RunError
 from worldgauge.engine.suite.base import suites
 from worldgauge.engine.suite.contract import DemoSet
 from worldgauge.report.overview import INDEX
-from worldgauge.tools.demo import (
-    CARD,
-    MANIFEST,
-    STAGES,
-    Demo,
-    DemoPart,
-    demo_set,
-    open_demo,
-    ordered,
-    perform,
-)
-from worldgauge.tools.demo_view import (
-    OWN_MODEL,
-    DemoView,
-    clock,
-    commands_for_own_model,
-    doing,
-    ending,
-    write_index,
-)
+from worldgauge.tools.demo import CARD, MANIFEST, STAGES, Demo, DemoPart, demo_set, open_demo, ordered, perform
+from worldgauge.tools.demo_view import OWN_MODEL, DemoView, clock, commands_for_own_model, doing, ending, write_index
 
 Usage = namedtuple("Usage", "total used free")
 ROWS = (("truth", 1.0), ("drift-step_m-0.01", 0.5), ("<script>alert(1)</script>", 0.0))

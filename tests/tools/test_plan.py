@@ -129,11 +129,7 @@ def test_a_set_that_is_not_made_is_planned_from_its_own_facts() -> None:
 
 
 def test_what_a_task_costs_is_measured_with_the_spec_of_the_model(walks: Path) -> None:
-    reports = {
-        "any": report(),
-        "chunks": report(lengths="80n+1", frame_size=(64, 36)),
-        "short": report(lengths=[46]),
-    }
+    reports = {"any": report(), "chunks": report(lengths="80n+1", frame_size=(64, 36)), "short": report(lengths=[46])}
     found = measure_suite("loopnav", walks, reports, baselines=0, settings={})
     any_, chunks, short = found.costs["any"], found.costs["chunks"], found.costs["short"]
     ((size, frames),) = any_.frames.items()

@@ -12,18 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from worldgauge.terminal.commands import with_help
-from worldgauge.terminal.options import (
-    FAILED,
-    Device,
-    DryRun,
-    Json,
-    On,
-    Out,
-    Sealed,
-    Verbose,
-    Workers,
-    resumable,
-)
+from worldgauge.terminal.options import FAILED, Device, DryRun, Json, On, Out, Sealed, Verbose, Workers, resumable
 
 if TYPE_CHECKING:
     from worldgauge.engine.collect import CollectProgress
@@ -62,11 +51,7 @@ class _Collections(TyperGroup):
         return with_help(typer.main.get_command(app))
 
 
-collect_app = typer.Typer(
-    cls=_Collections,
-    help="Make a data set in embedded worlds.",
-    no_args_is_help=True,
-)
+collect_app = typer.Typer(cls=_Collections, help="Make a data set in embedded worlds.", no_args_is_help=True)
 
 
 @collect_app.callback()

@@ -40,10 +40,7 @@ class Listing(NamedTuple):
 
 def list_(
     context: typer.Context,
-    kind: Annotated[
-        str,
-        typer.Argument(help="Kind, such as suites, models, metrics, data or settings."),
-    ],
+    kind: Annotated[str, typer.Argument(help="Kind, such as suites, models, metrics, data or settings.")],
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME...]", help="With weights: sets or metrics. With settings: the suite."),

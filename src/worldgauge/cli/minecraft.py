@@ -29,9 +29,7 @@ _TRIED = "1.20.4"
 """Version of the server that a build is tried on: structure files have its names."""
 
 minecraft_app = typer.Typer(
-    cls=CommandGroup,
-    help="The real game: build in its worlds, save and serve generated ones.",
-    no_args_is_help=True,
+    cls=CommandGroup, help="The real game: build in its worlds, save and serve generated ones.", no_args_is_help=True
 )
 
 Server = Annotated[

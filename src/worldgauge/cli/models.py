@@ -13,10 +13,7 @@ from worldgauge.terminal.options import FAILED, Csv, Json
 
 
 def check_model(
-    model: Annotated[
-        str,
-        typer.Option(help="Model, as for worldgauge run."),
-    ],
+    model: Annotated[str, typer.Option(help="Model, as for worldgauge run.")],
     suite: Annotated[str | None, typer.Option(help="Suite whose kind of request is used, such as mind.")] = None,
     deadline: Annotated[float, typer.Option(help="Seconds without a frame after which a check fails.")] = 600.0,
     json: Json = False,

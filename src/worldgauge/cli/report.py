@@ -49,10 +49,7 @@ def replay(
 def export(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some at any depth.")],
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("results"),
-    to: Annotated[
-        str,
-        typer.Option(help="Write markdown, latex, csv, own, eee, hf, inspect, parquet or rrd."),
-    ] = "own",
+    to: Annotated[str, typer.Option(help="Write markdown, latex, csv, own, eee, hf, inspect, parquet or rrd.")] = "own",
     model_id: Annotated[str, typer.Option(help="The model on the Hub, ORGANISATION/NAME (eee, hf, inspect).")] = "",
     dataset: Annotated[str, typer.Option(help="The data set on the Hub, ORGANISATION/NAME (hf).")] = "",
     by: Annotated[str, typer.Option(help="Who made the run (eee, hf, inspect).")] = "",
@@ -83,21 +80,16 @@ def bundle(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")],
     out: Annotated[Path, typer.Option(help="Folder of the archives, SUITE-NAME.zip each.")] = Path("bundles"),
     whole: Annotated[
-        int,
-        typer.Option(help="Pack this number of unreduced videos. The others are reduced.", min=0),
+        int, typer.Option(help="Pack this number of unreduced videos. The others are reduced.", min=0)
     ] = 8,
     licence: Annotated[str, typer.Option(help="Licence of the model, such as Apache-2.0.")] = "",
     parameters: Annotated[float, typer.Option(help="Number of parameters of the model, such as 1.3e9.")] = 0,
     link: Annotated[str, typer.Option(help="Address of the model's description.")] = "",
     by: Annotated[str, typer.Option(help="Who made the run.")] = "",
     task: Annotated[
-        list[str] | None,
-        typer.Option(help="Pack only this task, which verify --ask sampled. Can be repeated."),
+        list[str] | None, typer.Option(help="Pack only this task, which verify --ask sampled. Can be repeated.")
     ] = None,
-    questions: Annotated[
-        Path | None,
-        typer.Option(help="Pack a folder of videos for these sealed questions."),
-    ] = None,
+    questions: Annotated[Path | None, typer.Option(help="Pack a folder of videos for these sealed questions.")] = None,
     json: Json = False,
 ) -> None:
     """Pack a run into one archive that anybody can check."""
@@ -123,11 +115,7 @@ def bundle(
     about = About(licence, int(parameters), link, by) if licence or parameters or link or by else None
     with ProgressBar() as bar:
         made = write_bundles(
-            runs,
-            out,
-            whole=whole,
-            about=about,
-            progress=lambda task, done, total: bar.show("films", done, total, task),
+            runs, out, whole=whole, about=about, progress=lambda task, done, total: bar.show("films", done, total, task)
         )
     if json:
         print_json(
@@ -148,15 +136,10 @@ def bundle(
 def verify(
     bundle: Annotated[Path, typer.Argument(help="An archive that worldgauge bundle has made.")],
     data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR | SET",
-            help="Folder of the data set or benchmark set, to score again.",
-        ),
+        Path | None, typer.Option(metavar="DIR | SET", help="Folder of the data set or benchmark set, to score again.")
     ] = None,
     rescore: Annotated[
-        int | None,
-        typer.Option(help="Score this number of random tasks again. Default: all.", min=0),
+        int | None, typer.Option(help="Score this number of random tasks again. Default: all.", min=0)
     ] = None,
     ask: Annotated[
         int, typer.Option(help="Sample N tasks whose whole videos the author must send.", metavar="N", min=0)
@@ -165,17 +148,13 @@ def verify(
         str, typer.Option(help="Random value that an earlier verification printed. Default: a new one.")
     ] = "",
     answer: Annotated[
-        Path | None,
-        typer.Option(help="Archive of the author: the sampled tasks, or all with --sealed."),
+        Path | None, typer.Option(help="Archive of the author: the sampled tasks, or all with --sealed.")
     ] = None,
     content_hash: Annotated[
         str | None, typer.Option(help="Content hash that the author published. With --sealed: of --answer.")
     ] = None,
     sealed: Sealed = None,
-    by: Annotated[
-        str,
-        typer.Option(help="Name of the verifier. A board shows it."),
-    ] = "",
+    by: Annotated[str, typer.Option(help="Name of the verifier. A board shows it.")] = "",
     json: Json = False,
 ) -> None:
     """Check a bundle: is it complete and consistent, are its scores reproduced?"""

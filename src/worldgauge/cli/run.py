@@ -168,8 +168,7 @@ def score(
         typer.Argument(metavar="RUNS | SUITE", help="Run folders, or folders of run folders. With --videos: a suite."),
     ],
     data: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR | SET", help="Folder of the data set or benchmark set, if it was moved."),
+        Path | None, typer.Option(metavar="DIR | SET", help="Folder of the data set or benchmark set, if it was moved.")
     ] = None,
     videos: Annotated[
         Path | None, typer.Option(help="Folder of finished videos: <model>/<task>.mp4. Needs --data.")
@@ -263,11 +262,7 @@ def questions(
     out: Annotated[Path, typer.Option(help="Folder of the questions, new or to continue.")],
     model: Annotated[
         str | None,
-        typer.Option(
-            "--for",
-            metavar="MODEL",
-            help="Write requests in this model's form. Default: with all inputs.",
-        ),
+        typer.Option("--for", metavar="MODEL", help="Write requests in this model's form. Default: with all inputs."),
     ] = None,
     settings: Settings = None,
     limit: Limit = None,

@@ -359,15 +359,7 @@ def read_score(line: bytes, number: int) -> tuple[str, Score]:
     try:
         entry, series = _score_line(line.decode())
         return str(entry.pop("model")), score_from_json(entry, series)
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-        UsageError,
-    ) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, UsageError) as error:
         why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         told = f"line {number} is damaged ({why})"
         raise DamagedLineError(told, told) from None

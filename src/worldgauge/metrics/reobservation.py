@@ -178,12 +178,7 @@ _U8 = np.dtype(np.uint8)
 
 
 @metric(
-    "returned_mse",
-    unit="grey^2",
-    better="lower",
-    bounds=(0.0, 65025.0),
-    source="own: MSE of seen surfaces",
-    version=2,
+    "returned_mse", unit="grey^2", better="lower", bounds=(0.0, 65025.0), source="own: MSE of seen surfaces", version=2
 )
 def returned_mse(frames: Iterable[tuple[Image, Image, Away]], least_s: float = LEAST_AWAY_S) -> float | None:
     """Mean squared difference over the pixels of surfaces that were away and are in view again.
@@ -207,12 +202,7 @@ def returned_mse(frames: Iterable[tuple[Image, Image, Away]], least_s: float = L
 
 
 @metric(
-    "returned_detail",
-    unit="1",
-    better="higher",
-    bounds=(-1.0, 1.0),
-    source="own: detail of seen surfaces",
-    version=2,
+    "returned_detail", unit="1", better="higher", bounds=(-1.0, 1.0), source="own: detail of seen surfaces", version=2
 )
 def returned_detail(frames: Iterable[tuple[Image, Image, Away]], least_s: float = LEAST_AWAY_S) -> float | None:
     """Correlation of detail over the pixels of surfaces that were away: a blur, which MSE rewards, has none.

@@ -45,11 +45,7 @@ SceneGraph = Mapping[str, Instances]
 
 
 def instances_from_labels(
-    category: NDArray[np.uint16],
-    instance: NDArray[np.uint16],
-    names: Sequence[str] = CATEGORIES,
-    *,
-    min_area: int = 1,
+    category: NDArray[np.uint16], instance: NDArray[np.uint16], names: Sequence[str] = CATEGORIES, *, min_area: int = 1
 ) -> dict[str, Instances]:
     """Instances of two label images (H, W); a pair of category (0 none, i + 1 for names[i]) and instance is a mask."""
     keys, sums = instance_table(category, instance, len(names))

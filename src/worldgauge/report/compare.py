@@ -452,12 +452,7 @@ def _paired(pair: PairDifference) -> str:
 
 
 def _stand_in(
-    evidence: Evidence,
-    compared: Comparison,
-    name: str,
-    shown: Appearance | None,
-    floor: Collection[str],
-    lacks: str,
+    evidence: Evidence, compared: Comparison, name: str, shown: Appearance | None, floor: Collection[str], lacks: str
 ) -> tuple[str, ...]:
     """Looks and what is measured are two things: said with the numbers of the baseline made to show it."""
     run = next((e for e in evidence.runs if stands_in(e, floor) and e.label in compared.by_label), None)

@@ -81,8 +81,7 @@ class ForestRow:
 
 
 def mean_curve(
-    series: Iterable[Sequence[tuple[int, float | None]]],
-    clusters: Iterable[str] | None = None,
+    series: Iterable[Sequence[tuple[int, float | None]]], clusters: Iterable[str] | None = None
 ) -> tuple[tuple[float, float, float | None, float | None], ...]:
     """(frame, mean, low, high) over trajectories, each averaged in STRETCHES first, so that lines can be distinguished.
     The 95 % interval needs FEWEST_BANDED clusters. The curve ends when fewer than half of the trajectories continue."""
@@ -201,13 +200,7 @@ def whisker(
 
 
 def forest(
-    ident: str,
-    title: str,
-    description: str,
-    rows: Sequence[ForestRow],
-    *,
-    x_label: str,
-    zero_line: bool = False,
+    ident: str, title: str, description: str, rows: Sequence[ForestRow], *, x_label: str, zero_line: bool = False
 ) -> Markup:
     """Draw means with intervals, one row each."""
     left, width = 150.0, 520.0

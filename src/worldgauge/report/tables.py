@@ -330,12 +330,7 @@ def _cell(
         return f"{value:.{digits}f}" if printed else number(value, digits=digits)
 
     return CellView(
-        text(cell.mean),
-        f"[{text(cell.low)}, {text(cell.high)}]" if known else "",
-        words,
-        short,
-        best,
-        whisker,
+        text(cell.mean), f"[{text(cell.low)}, {text(cell.high)}]" if known else "", words, short, best, whisker
     )
 
 

@@ -86,16 +86,11 @@ Csv = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for each task or item that ends.")]
 Workers = Annotated[int, typer.Option(help="Parallel worker processes.")]
 On = Annotated[
-    str | None,
-    typer.Option(help="Run workers on local, ray (RAY_ADDRESS) or ray://HOST:PORT. Default: local."),
+    str | None, typer.Option(help="Run workers on local, ray (RAY_ADDRESS) or ray://HOST:PORT. Default: local.")
 ]
-Device = Annotated[
-    str | None,
-    typer.Option(help="Render in batches on cuda, cuda:N or cpu. Default: without batches."),
-]
+Device = Annotated[str | None, typer.Option(help="Render in batches on cuda, cuda:N or cpu. Default: without batches.")]
 Gpus = Annotated[
-    float | None,
-    typer.Option("--gpus-per-worker", help="GPUs per worker, such as 0.5. Default: the model's."),
+    float | None, typer.Option("--gpus-per-worker", help="GPUs per worker, such as 0.5. Default: the model's.")
 ]
 
 
@@ -127,20 +122,17 @@ ScoreDevice = Annotated[
 Seed = Annotated[int, typer.Option(help="Random seed. Equal seeds give equal bytes.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 Sealed = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Seal of a sealed data set. collect --sealed FILE writes it."),
+    Path | None, typer.Option(metavar="FILE", help="Seal of a sealed data set. collect --sealed FILE writes it.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder of the data set, new or to continue.")]
 Size = Annotated[str, typer.Option(help="Width and height of a frame in pixels.")]
 Data = Annotated[
-    Path,
-    typer.Option(metavar="DIR | SET", help="Folder of the data set, or benchmark set, made if missing."),
+    Path, typer.Option(metavar="DIR | SET", help="Folder of the data set, or benchmark set, made if missing.")
 ]
 Models = Annotated[
     list[str] | None,
     typer.Option(
-        "--model",
-        help="Evaluate this model: NAME, ./file.py:Class, cmd:COMMAND or http://HOST:PORT. Can be repeated.",
+        "--model", help="Evaluate this model: NAME, ./file.py:Class, cmd:COMMAND or http://HOST:PORT. Can be repeated."
     ),
 ]
 Labels = Annotated[
@@ -161,8 +153,7 @@ Agents = Annotated[
 Baselines = Annotated[
     bool | None,
     typer.Option(
-        "--baselines/--no-baselines",
-        help="Run all baselines, or none. Default: those that tables always show.",
+        "--baselines/--no-baselines", help="Run all baselines, or none. Default: those that tables always show."
     ),
 ]
 Settings = Annotated[
@@ -170,10 +161,7 @@ Settings = Annotated[
 ]
 OwnMetrics = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
-        help="Add your own metric: package.module:name or ./file.py:name. Can be repeated.",
-    ),
+    typer.Option("--metric", help="Add your own metric: package.module:name or ./file.py:name. Can be repeated."),
 ]
 Limit = Annotated[
     Any,
@@ -183,13 +171,9 @@ Limit = Annotated[
         help="Run N or N% of the tasks, spread over clusters. Default: all.",
     ),
 ]
-Deadline = Annotated[
-    float,
-    typer.Option(help="Stop a task after this many seconds without progress."),
-]
+Deadline = Annotated[float, typer.Option(help="Stop a task after this many seconds without progress.")]
 VideoFps = Annotated[
-    float | None,
-    typer.Option(help="With --videos: frames per second. Default: that of the recordings."),
+    float | None, typer.Option(help="With --videos: frames per second. Default: that of the recordings.")
 ]
 VideoLonger = Annotated[
     Literal["error", "cut"] | None,
@@ -197,8 +181,7 @@ VideoLonger = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Generate all rollouts again. The earlier run becomes NAME.1.")]
 Retry = Annotated[
-    bool,
-    typer.Option("--retry-failed/--keep-failed", help="Try tasks again that failed in an earlier run."),
+    bool, typer.Option("--retry-failed/--keep-failed", help="Try tasks again that failed in an earlier run.")
 ]
 
 

@@ -1,7 +1,4 @@
-"""Check whether a model follows the protocol. All checks run, and each violation is explained.
-
-check_model("./wm.py:MyModel").verdicts[0].explanation
-"""
+"""Check whether a model follows the protocol. All checks run, and each violation is explained."""
 
 from __future__ import annotations
 
@@ -509,16 +506,15 @@ class ModelReport:
     Attributes:
         model: Label of the model.
         verdicts: One per check, in the order in which they ran.
-        made_s: Seconds until the model was ready, with the start of its process where it was given as text.
+        made_s: Seconds until the model was ready, with the start of its process.
         spec: Fields of its `ModelSpec`.
         identity: Everything that its output depends on, plain JSON values.
         speeds: How fast it is, by frame size in pixels ("256x144").
         unfit: Why a suite skips it, by suite. Suites that ask it, and those without questions of their own, are absent.
 
     Example:
-        >>> report = wg.check_model("freeze", only=["spec"])
-        >>> report.ok, report.unfit
-        (True, {})
+        >>> wg.check_model("freeze", only=["spec"]).ok
+        True
     """
 
     model: str
@@ -528,7 +524,7 @@ class ModelReport:
     identity: Mapping[str, Any] = field(default_factory=dict)
     speeds: Mapping[str, ModelSpeed] = field(default_factory=dict)
     unfit: Mapping[str, str] = field(default_factory=dict)
-    gpus: float = 0.0  # that it declares
+    gpus: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -599,8 +595,8 @@ def check_model(
         for check in checks:
             if progress is not None:
                 progress(check.name, len(verdicts), len(checks))
-            blocking = [name for name, one in verdicts.items() if one.status in ("violated", "skipped")]
-            blocked = next((name for name in check.after if name in blocking), None)
+            bad = ("violated", "skipped")
+            blocked = next((name for name in check.after if name in verdicts and verdicts[name].status in bad), None)
             if blocked is not None:
                 reason = f"skipped: fix '{blocked}' first" if verdicts[blocked].findings else f"'{blocked}' was skipped"
                 verdicts[check.name] = CheckVerdict(check.name, check.question, "skipped", reason=reason)

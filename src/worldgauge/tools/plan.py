@@ -225,12 +225,7 @@ class SuiteCost:
 
 
 def measure_suite(
-    name: str,
-    data: Path,
-    reports: Mapping[str, ModelReport],
-    *,
-    baselines: float,
-    settings: Mapping[str, Any],
+    name: str, data: Path, reports: Mapping[str, ModelReport], *, baselines: float, settings: Mapping[str, Any]
 ) -> SuiteCost:
     """Measure what a task of a suite costs each model; `baselines` counts those without stored results."""
     suite = open_suite(name, settings)

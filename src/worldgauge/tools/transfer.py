@@ -68,13 +68,7 @@ class Index:
 
     def to_bytes(self) -> bytes:
         """The index as it is stored."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "root": self.root,
-            "parts": self.parts,
-            "files": self.files,
-        }
+        content = {"format": FORMAT, "version": VERSION, "root": self.root, "parts": self.parts, "files": self.files}
         return (dumps(content, indent=1) + "\n").encode()
 
 

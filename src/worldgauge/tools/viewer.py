@@ -244,10 +244,7 @@ def _value(group: RunGroup, label: str, task: str, metric: str) -> float | None:
 def plain_agreements(found: Sequence[Agreement]) -> list[Mapping[str, Any]]:
     """Agreements as plain JSON values."""
     return [
-        {
-            **{name: getattr(one, name) for name in ("name", "agreed", "n", "left_out", "share")},
-            **_ends(one.interval),
-        }
+        {**{name: getattr(one, name) for name in ("name", "agreed", "n", "left_out", "share")}, **_ends(one.interval)}
         for one in found
     ]
 

@@ -40,9 +40,7 @@ FPS = 24.0
 SIZE = (16, 8)
 CAMERA = Camera.from_vertical_fov(*SIZE, 75)
 SPACE = ActionSpace(
-    "test",
-    (Axis("forward", "button", Motion(forward=0.1)), Axis("turn", "angle", Motion(yaw=1.0))),
-    FPS,
+    "test", (Axis("forward", "button", Motion(forward=0.1)), Axis("turn", "angle", Motion(yaw=1.0))), FPS
 )
 
 

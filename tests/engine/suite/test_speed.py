@@ -58,13 +58,7 @@ def test_the_time_is_that_of_the_model(clock: Clock) -> None:
     watch = Stopwatch()
     for _ in watch.rollout(Works(clock), question(6)):
         clock.now += 50  # what is done with the frames
-    assert watch.plain() == {
-        "questions": 1,
-        "first_s": 4.0,
-        "frames": 6,
-        "seconds": 6.5,
-        "gpu_peak_bytes": None,
-    }
+    assert watch.plain() == {"questions": 1, "first_s": 4.0, "frames": 6, "seconds": 6.5, "gpu_peak_bytes": None}
 
 
 def test_several_questions_add_up(clock: Clock) -> None:

@@ -24,12 +24,7 @@ pytestmark = [pytest.mark.process, pytest.mark.usefixtures("doubles")]
 
 
 def job(
-    name: str,
-    what: str,
-    deadline_s: float | None = None,
-    retries: int = 0,
-    start_s: float | None = None,
-    **facts: Any,
+    name: str, what: str, deadline_s: float | None = None, retries: int = 0, start_s: float | None = None, **facts: Any
 ) -> Job:
     return Job(name, "worldgauge.engine.doubles:job", {"what": what, **facts}, deadline_s, retries, start_s)
 

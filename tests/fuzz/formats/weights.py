@@ -55,10 +55,7 @@ def _network(name: str) -> Format:
             np.savez(folder / name, **held)  # not packed, so that a case costs what reading costs
 
     return Format(
-        name.removesuffix(".npz"),
-        make,
-        lambda folder: NETWORKS[name]((folder / name).read_bytes(), name),
-        weight=0.3,
+        name.removesuffix(".npz"), make, lambda folder: NETWORKS[name]((folder / name).read_bytes(), name), weight=0.3
     )
 
 

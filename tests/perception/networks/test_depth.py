@@ -24,10 +24,7 @@ from worldgauge.core.geometry import Camera, pose_from_yaw_pitch  # noqa: E402
 from worldgauge.core.model import RolloutRequest, checked_rollout  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
 from worldgauge.models.baselines.memory import MemoryModel  # noqa: E402
-from worldgauge.models.baselines.warp import (  # noqa: E402
-    SKY_M,
-    Warp,
-)
+from worldgauge.models.baselines.warp import SKY_M, Warp  # noqa: E402
 from worldgauge.perception.networks import choose_device, networks  # noqa: E402
 from worldgauge.perception.networks.depth import DepthAnything, prepared, seen_size  # noqa: E402
 from worldgauge.serving import open_estimator  # noqa: E402

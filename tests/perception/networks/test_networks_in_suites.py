@@ -15,10 +15,7 @@ from support.task_context import QuietContext  # noqa: E402
 from worldgauge.core.video import Clip  # noqa: E402
 from worldgauge.engine.suite.contract import Record, Score, Task  # noqa: E402
 from worldgauge.models import models  # noqa: E402
-from worldgauge.perception.loading import (  # noqa: E402
-    Lpips,
-    _perceived,
-)
+from worldgauge.perception.loading import Lpips, _perceived  # noqa: E402
 from worldgauge.perception.networks import networks  # noqa: E402
 from worldgauge.suites.loopnav.suite import LoopNav  # noqa: E402
 from worldgauge.suites.loopnav.tasks import episode_of  # noqa: E402

@@ -17,10 +17,7 @@ from support.task_context import QuietContext  # noqa: E402
 from worldgauge.core.geometry import Camera  # noqa: E402
 from worldgauge.models import models  # noqa: E402
 from worldgauge.perception.networks import segmentation  # noqa: E402
-from worldgauge.perception.networks.segmentation import (  # noqa: E402
-    GroundingDino,
-    Sam2,
-)
+from worldgauge.perception.networks.segmentation import GroundingDino, Sam2  # noqa: E402
 from worldgauge.suites.worldinworld.policies import cached_inference  # noqa: E402
 from worldgauge.suites.worldinworld.policies.contract import ActionPlan, HomeObservation, Rollout  # noqa: E402
 from worldgauge.suites.worldinworld.questions import landmarks as detecting  # noqa: E402

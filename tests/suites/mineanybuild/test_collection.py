@@ -99,8 +99,7 @@ NOTHING = {"structures": 0, "stimuli": 0, "commonsense": 0}
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"structures": -1}, {"structures": 10_000}, NOTHING, {"views": "sideways"}, {"size_px": 8}, {"seed": -1}],
+    "change", [{"structures": -1}, {"structures": 10_000}, NOTHING, {"views": "sideways"}, {"size_px": 8}, {"seed": -1}]
 )
 def test_options_out_of_range_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=next(iter(change))):

@@ -50,9 +50,7 @@ def make_closedloop_data(folder: Path, n: int = 3) -> Path:
     return folder
 
 
-def home_episodes(
-    n: int,
-) -> tuple[list[RecognitionEpisode], list[NavigationEpisode], list[QuestionEpisode]]:
+def home_episodes(n: int) -> tuple[list[RecognitionEpisode], list[NavigationEpisode], list[QuestionEpisode]]:
     """n episodes of each kind in `SCENE`, where there is room to stand; what they ask for is not looked for."""
     rng = np.random.default_rng(0)
     home = _home()

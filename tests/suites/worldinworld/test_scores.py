@@ -527,9 +527,7 @@ def test_no_gain_without_the_base() -> None:
 
 
 def test_recognition_by_difficulty_and_edge_cases_counted() -> None:
-    made = tables(
-        {"m": scores("recognition", [100.0, 0.0, 100.0, 0.0]) + scores("questions", [25.0, 25.0, 100.0])},
-    )
+    made = tables({"m": scores("recognition", [100.0, 0.0, 100.0, 0.0]) + scores("questions", [25.0, 25.0, 100.0])})
     by = made["recognition/by_difficulty"]
     assert by.columns == ("easy", "hard")
     assert [cell.mean for cell in by.rows[0].cells] == [100.0, 0.0]

@@ -53,10 +53,7 @@ def test_difficulty_and_materials_in_words() -> None:
     assert material("minecraft:Oak_Stairs", {"half": "top", "facing": "east", "waterlogged": False}) == (
         "oak_stairs[facing=east,half=top,waterlogged=false]"
     )
-    assert states_of("minecraft:oak_stairs[half=top, facing=east]") == (
-        "oak_stairs",
-        {"half": "top", "facing": "east"},
-    )
+    assert states_of("minecraft:oak_stairs[half=top, facing=east]") == ("oak_stairs", {"half": "top", "facing": "east"})
     assert material("stone", {"lit": None}) == material("stone", None) == "stone"
     assert states_of("stone[]") == ("stone", {})
     assert base_name(" minecraft:Oak_Stairs[half=top] ") == "oak_stairs"

@@ -121,10 +121,7 @@ def test_replies_of_the_server_of_ours_come_as_chat_of_nobody(packages: Path) ->
     rows = [row({"text": "", "extra": [{"text": "Changed", "color": "white"}]}, "1.16.5", "chat", NOBODY)]
     rows += [row({"text": "", "extra": [{"text": "Error: no", "color": "red"}]}, "1.16.5", "chat", NOBODY)]
     rows += [row({"text": "&cError: no"}, "1.20.4")]
-    assert heard(packages, rows) == [
-        {"text": "Changed", "failed": False},
-        *[{"text": "Error: no", "failed": True}] * 2,
-    ]
+    assert heard(packages, rows) == [{"text": "Changed", "failed": False}, *[{"text": "Error: no", "failed": True}] * 2]
 
 
 @pytest.mark.minecraft

@@ -30,12 +30,7 @@ SPEEDS = (0.5, 1.0, 2.0)
 STILL = "still"
 DIAGONALS: Mapping[str, tuple[str, str]] = {
     f"{one}+{other}": (one, other)
-    for one, other in (
-        ("forward", "left"),
-        ("back", "right"),
-        ("forward", "yaw_left"),
-        ("yaw_right", "pitch_down"),
-    )
+    for one, other in (("forward", "left"), ("back", "right"), ("forward", "yaw_left"), ("yaw_right", "pitch_down"))
 }
 
 SPACES: Mapping[str, ActionSpace] = {"walk-look": walk_look(), "loop-walk": LOOP_WALK, "nav-steps": NAV_STEPS}

@@ -41,10 +41,7 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    model: Annotated[
-        str,
-        typer.Option(help="Model, as for worldgauge run."),
-    ],
+    model: Annotated[str, typer.Option(help="Model, as for worldgauge run.")],
     out: Annotated[Path, typer.Option(help="Folder of the calibration, new or interrupted.")],
     space: Annotated[str, typer.Option(help="Action space: walk-look, loop-walk or nav-steps.")] = "walk-look",
     starts: Annotated[int, typer.Option(help="Number of start images, by turns outdoors and indoors.", min=1)] = 4,
@@ -149,18 +146,15 @@ def validate_metric(
     metric: Annotated[
         str,
         typer.Argument(
-            metavar="STUDY",
-            help="Test frame metrics (all), SGCS (sgcs), the critic (rules) or verdicts (people).",
+            metavar="STUDY", help="Test frame metrics (all), SGCS (sgcs), the critic (rules) or verdicts (people)."
         ),
     ],
     data: Annotated[
-        Path | None,
-        typer.Option(help="Data set to test on. Default: embedded villages and builds."),
+        Path | None, typer.Option(help="Data set to test on. Default: embedded villages and builds.")
     ] = None,
     scenes: Annotated[int, typer.Option(help="all, sgcs: number of views.")] = 40,
     segmenter: Annotated[
-        SegmenterName,
-        typer.Option(help='Segment objects for sgcs. "exact" uses the masks of synthetic scenes.'),
+        SegmenterName, typer.Option(help='Segment objects for sgcs. "exact" uses the masks of synthetic scenes.')
     ] = SegmenterName.balanced,
     structures: Annotated[int, typer.Option(help="rules: number of builds that are damaged.")] = 66,
     metrics: Annotated[str | None, typer.Option(help="all: only these metrics, separated by commas.")] = None,

@@ -28,13 +28,7 @@ from worldgauge.suites.worldinworld.navigation.nearness import (
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Stance
-from worldgauge_lab.network_layers import (
-    as_imagined,
-    initial_weights,
-    through_dense,
-    through_patches,
-    trained_on_homes,
-)
+from worldgauge_lab.network_layers import as_imagined, initial_weights, through_dense, through_patches, trained_on_homes
 
 PANORAMAS, VIEWS = 6, 64
 """Of each home."""

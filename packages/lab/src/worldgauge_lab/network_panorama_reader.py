@@ -25,13 +25,7 @@ from worldgauge.suites.worldinworld.questions.panorama_reader import (
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic
 from worldgauge.worlds.walking.primitives import Stance
-from worldgauge_lab.network_layers import (
-    as_imagined,
-    initial_weights,
-    through_dense,
-    through_patches,
-    trained_on_homes,
-)
+from worldgauge_lab.network_layers import as_imagined, initial_weights, through_dense, through_patches, trained_on_homes
 
 HOMES, HELD_OUT, EPOCHS = 120, 15, 10
 NOISY, MOST_NOISE = 0.4, 0.6

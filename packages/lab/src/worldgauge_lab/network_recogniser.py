@@ -163,10 +163,7 @@ Array = NDArray[np.float32]
 
 
 def train(
-    homes: int = HOMES,
-    *,
-    held_out: int = HELD_OUT,
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    homes: int = HOMES, *, held_out: int = HELD_OUT, progress: Callable[[int, int], None] = lambda done, of: None
 ) -> Recogniser:
     """Train a recogniser; 120 homes take less than five minutes on one core."""
     total = homes + held_out

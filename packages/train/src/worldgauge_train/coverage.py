@@ -90,15 +90,10 @@ class CoverageOptions:
     """Options of a collection of coverage walks."""
 
     world: str | None = option(
-        None,
-        'Collect in your own scans ("scan") or in villages ("voxel").',
-        choices=("scan", "voxel"),
+        None, 'Collect in your own scans ("scan") or in villages ("voxel").', choices=("scan", "voxel")
     )
     scenes: int | str = option(
-        SCENES,
-        "Number of homes, 0.5 GB each; or scan folders or keys.",
-        low=1,
-        high=_MAX_SCENES,
+        SCENES, "Number of homes, 0.5 GB each; or scan folders or keys.", low=1, high=_MAX_SCENES
     )
     size: tuple[int, int] = option(SIZE, "Width and height of a panorama in pixels.", low=16, high=8192)
     points: int | None = option(
@@ -114,11 +109,7 @@ class CoverageOptions:
         None, "Distance in metres within which a waypoint counts as visited.", above=0, high=100, flag="visit_radius"
     )
     height_m: float = option(
-        EYE_HEIGHT_M,
-        "Height of the camera in metres. Paper's data: 1.5.",
-        low=0.1,
-        high=2.5,
-        flag="height",
+        EYE_HEIGHT_M, "Height of the camera in metres. Paper's data: 1.5.", low=0.1, high=2.5, flag="height"
     )
     images: Literal["video", "png"] = option("video", 'Store frames as one lossless "video", or as "png" files.')
     split: str = option("train", 'Split of the homes: "train" or "val".', choices=SPLITS)

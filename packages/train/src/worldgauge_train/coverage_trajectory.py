@@ -24,13 +24,7 @@ from worldgauge.core.episode import WorldFacts, number_of, poses_of, short, whol
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.geometry import FloatArray, yaw_pitch_from_pose
 from worldgauge.core.image import MAX_PIXELS, Image, decode_png, write_png
-from worldgauge.core.io import (
-    atomic_folder,
-    check_name,
-    digest_of,
-    parse_json,
-    write_file,
-)
+from worldgauge.core.io import atomic_folder, check_name, digest_of, parse_json, write_file
 from worldgauge.core.video import Clip, Writer
 from worldgauge.suites.worldinworld.format.files import read_json
 from worldgauge.suites.worldinworld.format.rows import habitat_camera, habitat_stance

@@ -386,10 +386,7 @@ def _table(
 
 
 def _words(
-    measure: Measure,
-    scores: Sequence[ArmScores],
-    gains: Sequence[StudyGain],
-    clusters: Mapping[str, str],
+    measure: Measure, scores: Sequence[ArmScores], gains: Sequence[StudyGain], clusters: Mapping[str, str]
 ) -> list[str]:
     own = [gain for gain in gains if gain.metric == measure.metric]
     if not own:

@@ -56,9 +56,7 @@ def test_the_tables_are_as_the_layout_says(written: Path) -> None:
     for row in episodes.to_dict("records"):
         key = "observation.images.view"
         path = info["video_path"].format(
-            video_key=key,
-            chunk_index=row[f"videos/{key}/chunk_index"],
-            file_index=row[f"videos/{key}/file_index"],
+            video_key=key, chunk_index=row[f"videos/{key}/chunk_index"], file_index=row[f"videos/{key}/file_index"]
         )
         assert len(Clip.open(written / path)) == row["length"]
         assert row[f"videos/{key}/to_timestamp"] == pytest.approx(row["length"] / 20)

@@ -422,10 +422,7 @@ class Suite:
     # tables and pictures
 
     def summarize(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         """Tables over models, headline first. By default one per entry of `titles`, with one row per model.
 
@@ -453,10 +450,7 @@ class Suite:
         return tables
 
     def all_tables(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         """The tables of `summarize`, with its arguments, then one for each of the user's own metrics."""
         return [*self.summarize(scores, kinds, failed), *own_tables(self.own_metrics, scores, kinds)]

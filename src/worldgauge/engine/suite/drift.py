@@ -28,10 +28,7 @@ from worldgauge.metrics.colour import ColourMoments, colour_distance, colour_mom
 
 EDGES_S = (0.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, math.inf)
 """Limits of the stretches of time in tables: seconds after the last frame that was shown."""
-TITLES = {
-    "colour_drift": "Colours against the recording",
-    "colour_change": "Colours against the first imagined frame",
-}
+TITLES = {"colour_drift": "Colours against the recording", "colour_change": "Colours against the first imagined frame"}
 RECORDING = "the recording"
 """Row of what colours do by themselves."""
 _EPS_S = 1e-6
@@ -42,10 +39,7 @@ class HorizonSettings:
     """Settings of suites whose recordings may be long."""
 
     horizon_s: float | None = option(
-        None,
-        "Seconds to generate. Shorter recordings are skipped. Default: the whole recording.",
-        above=0,
-        high=3600,
+        None, "Seconds to generate. Shorter recordings are skipped. Default: the whole recording.", above=0, high=3600
     )
 
 

@@ -309,13 +309,7 @@ def make_score(
 
 
 def make_mean_score(
-    record: Record,
-    metric: str,
-    series: Series,
-    *,
-    reason: str = "no frame has a value",
-    prefix: str = "",
-    **facts: Any,
+    record: Record, metric: str, series: Series, *, reason: str = "no frame has a value", prefix: str = "", **facts: Any
 ) -> Score:
     """Make a score from the mean over the frames that have a value.
 

@@ -192,10 +192,7 @@ class Drift(_Rendered):
         self._step_m = step_m
         self._turn_rad = turn_rad
         self.spec = ModelSpec(
-            "drift",
-            control="camera",
-            inputs=frozenset({"world"}),
-            settings={"step_m": step_m, "turn_rad": turn_rad},
+            "drift", control="camera", inputs=frozenset({"world"}), settings={"step_m": step_m, "turn_rad": turn_rad}
         )
 
     def camera_path(self, request: RolloutRequest) -> FloatArray | None:

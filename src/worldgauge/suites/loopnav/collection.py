@@ -23,16 +23,7 @@ from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.io import parse_json
 from worldgauge.engine.collect import SEEDS, world_seed_of
-from worldgauge.engine.collection import (
-    SPLITS,
-    Collection,
-    DataReport,
-    Item,
-    Made,
-    Tell,
-    collections,
-    demand_same,
-)
+from worldgauge.engine.collection import SPLITS, Collection, DataReport, Item, Made, Tell, collections, demand_same
 from worldgauge.engine.options import option
 from worldgauge.suites.loopnav import format_check as checking
 from worldgauge.suites.loopnav import walks
@@ -71,39 +62,19 @@ class LoopNavOptions:
     seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=2)
     sampling: Rule = option("released", 'How goals are sampled: "released" or "continuous".')
-    no_look_around: bool = option(
-        False,
-        "Skip the look-around at the start, so that new frames remain.",
-    )
-    laps: int = option(
-        1,
-        "Laps of each loop, between the same places.",
-        low=1,
-        high=100,
-    )
-    world: str = option(
-        "voxel",
-        'Collect in "voxel", "minecraft", "indoor", "scan", or your own, ./FILE.py:CLASS.',
-    )
+    no_look_around: bool = option(False, "Skip the look-around at the start, so that new frames remain.")
+    laps: int = option(1, "Laps of each loop, between the same places.", low=1, high=100)
+    world: str = option("voxel", 'Collect in "voxel", "minecraft", "indoor", "scan", or your own, ./FILE.py:CLASS.')
     mode: walks.Mode | None = option(
-        None,
-        'With --world minecraft: run "js-server", "offline" or "java". Default: "js-server".',
+        None, 'With --world minecraft: run "js-server", "offline" or "java". Default: "js-server".'
     )
     server: str | None = option(None, "With --world minecraft: HOST:PORT of a server that you run.")
     places: str | None = option(None, "With --server: places, by name or NAME@X,Y,Z, separated by spaces.")
-    split: str = option(
-        "test",
-        'Split of the worlds: "test", "train" or "val".',
-        choices=SPLITS,
-    )
+    split: str = option("test", 'Split of the worlds: "test", "train" or "val".', choices=SPLITS)
     pictures: walks.Pictures | None = option(
-        None,
-        'With --world minecraft: render with "ours", "viewer" or "released". Default: "ours".',
+        None, 'With --world minecraft: render with "ours", "viewer" or "released". Default: "ours".'
     )
-    scenes: str | None = option(
-        None,
-        "With --world scan: scan folders or keys, separated by commas.",
-    )
+    scenes: str | None = option(None, "With --world scan: scan folders or keys, separated by commas.")
 
     def __post_init__(self) -> None:
         if ":" in self.world:  # a file or module; what is written holds the name alone

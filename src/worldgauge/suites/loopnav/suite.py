@@ -105,10 +105,7 @@ class LoopNav(Suite):
         return scoring.compared_clips(record, self.options)
 
     def summarize(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         """Make one table per metric, by type and range; SGCS first. Failed tasks are counted separately."""
         return summary.summarize(scores, kinds)

@@ -45,12 +45,7 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
         yield Task(
             suite="loopnav",
             id=trajectory.id,
-            sample={
-                "source": str(root),
-                "generated_from": split,
-                "flags": list(trajectory.flags),
-                "broken": broken,
-            }
+            sample={"source": str(root), "generated_from": split, "flags": list(trajectory.flags), "broken": broken}
             | ({} if settings.frames_asked is None else {"frames_asked": settings.frames_asked}),
             fingerprint=loopnav.fingerprint_of(trajectory, world),
             group={"type": trajectory.type, "range": trajectory.radius, "location": trajectory.location},

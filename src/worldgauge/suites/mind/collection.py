@@ -171,11 +171,7 @@ class MindOptions:
     frames: int = option(FRAMES, "Frames per episode, at 24 per second. A third is context.", low=6, high=20_000)
     seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=16, high=8192)
-    split: str = option(
-        "test",
-        'Split of the worlds: "test", "train" or "val".',
-        choices=SPLITS,
-    )
+    split: str = option("test", 'Split of the worlds: "test", "train" or "val".', choices=SPLITS)
 
 
 @collections.register("mind")

@@ -145,12 +145,7 @@ def share_seen(poses: FloatArray, mark_time: int) -> float:
 
 
 def _try(
-    world: Walkable,
-    rng: np.random.Generator,
-    frames: int,
-    mark_time: int,
-    space: ActionSpace,
-    perspective: Perspective,
+    world: Walkable, rng: np.random.Generator, frames: int, mark_time: int, space: ActionSpace, perspective: Perspective
 ) -> KeyWalk | str:
     """A walk, or why there is none."""
     third = perspective == "3rd"

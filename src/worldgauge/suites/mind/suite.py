@@ -132,10 +132,7 @@ class Mind(SubmittedSuite):
         return None if clip.is_submitted else protocol.frames_of(clip, self.options) / tasks.rate_of(clip)
 
     def summarize(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         """Make the tables: long context memory, then the paper's columns by perspective, then each measure."""
         return summary.summarize(scores, kinds, failed, self.options)
@@ -191,10 +188,7 @@ class ActionFollowing(Mind):
     }
 
     def summarize(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         """The same tables, with that of action accuracy first."""
         tables = super().summarize(scores, kinds, failed)

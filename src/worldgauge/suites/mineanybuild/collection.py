@@ -58,8 +58,7 @@ class BuildOptions:
     stimuli: int = option(48, "Number of figures for mental rotation, each with 36 questions.", low=0, high=500)
     commonsense: int = option(50, "Number of questions about furnished rooms.", low=0, high=2000)
     views: Literal["yaw", "full"] = option(
-        "full",
-        'Turn figures about the vertical axis ("yaw"), or any axis ("full").',
+        "full", 'Turn figures about the vertical axis ("yaw"), or any axis ("full").'
     )
     size_px: int = option(512, "Width and height of the images of builds in pixels.", low=64, high=2048, flag="size")
     seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)

@@ -30,8 +30,7 @@ def curate(
         Path | None, typer.Option(help="JSON file of boxes marked in a world: {name: {start_pos, end_pos, metadata}}.")
     ] = None,
     chat: Annotated[
-        str | None,
-        typer.Option(help="MODEL@URL of a language model that writes instructions. Default: templates."),
+        str | None, typer.Option(help="MODEL@URL of a language model that writes instructions. Default: templates.")
     ] = None,
     recording: Annotated[Path | None, typer.Option(help="Folder for recorded replies of the model.")] = None,
     prices: Annotated[str | None, typer.Option(help="Prices of a million input and output tokens: IN,OUT.")] = None,
@@ -77,8 +76,7 @@ def curate(
 @app.command(epilog="Example: worldgauge mineanybuild structure house.schem --out house.png")
 def structure(
     file: Annotated[
-        Path | None,
-        typer.Argument(help="Structure file: .nbt, .schem, .litematic. With --box: folder of a world."),
+        Path | None, typer.Argument(help="Structure file: .nbt, .schem, .litematic. With --box: folder of a world.")
     ] = None,
     server: Annotated[
         str | None,

@@ -86,7 +86,7 @@ class MineAnyBuild(AnsweredSuite):
     baselines = ("truth", "degraded", "reader", "castle", "copy-example", "solid-box", "random", "empty")
     floor_baselines = ("reader", "castle", "copy-example", "solid-box", "random", "empty")
     paper_settings: ClassVar[Mapping[str, tuple[Any, str]]] = {
-        "critic": ("chat", "rules grade without a language model, at no cost and with equal grades each time."),
+        "critic": ("chat", "rules grade without a language model, at no cost and with equal grades each time.")
     }
     claims: ClassVar[Mapping[str, str]] = {
         "planning": "plans builds",

@@ -65,11 +65,7 @@ class TargetOptions:
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels, both even.", low=16, high=8192)
     fov_deg: float = option(HORIZONTAL_FOV_DEG, "Horizontal field of view in degrees.", low=20, high=150)
     fps: int = option(walks.FPS, "Frames, and rows of the path, a second.", low=1, high=60)
-    split: str = option(
-        "test",
-        'Split of the scenes: "test", "train" or "val".',
-        choices=SPLITS,
-    )
+    split: str = option("test", 'Split of the scenes: "test", "train" or "val".', choices=SPLITS)
 
 
 @collections.register("targetbench")

@@ -87,12 +87,7 @@ PAPER_TEXT = Profile(
 """Constants as printed; no published table fits them."""
 
 VIPE_CONFIG = Profile(
-    "vipe_config",
-    miss_m=2.0,
-    sigma_m=1.0,
-    tau_ade_m=5.0,
-    tau_fde_m=8.0,
-    weights=Weights(0.25, 0.25, 0.20, 0.15, 0.15),
+    "vipe_config", miss_m=2.0, sigma_m=1.0, tau_ade_m=5.0, tau_fde_m=8.0, weights=Weights(0.25, 0.25, 0.20, 0.15, 0.15)
 )
 """Constants of `vipe_config.yaml`, which no released script loads by default."""
 
@@ -361,12 +356,9 @@ class _ReleasedError(ShapeError, ValueError):
 def _distances(path: FloatArray, truth: FloatArray, mode: Mode, parity: Parity) -> FloatArray:
     """Distance of every compared pair of rows."""
     _check_mode(mode, parity)
-    rows = {
-        "gt": len(truth),
-        "pred": len(path),
-        "max": max(len(path), len(truth)),
-        "min": min(len(path), len(truth)),
-    }[mode]
+    rows = {"gt": len(truth), "pred": len(path), "max": max(len(path), len(truth)), "min": min(len(path), len(truth))}[
+        mode
+    ]
     if mode == "min":
         path, truth = path[:rows], truth[:rows]
     apart = resample(path, rows, parity=parity) - resample(truth, rows, parity=parity)

@@ -226,11 +226,7 @@ def _under_profiles(xy: FloatArray, scenario: Scenario, settings: TargetSettings
 
 
 def _facts(
-    record: Record,
-    scenario: Scenario,
-    path: DecodedPath,
-    values: Mapping[str, PathScores],
-    settings: TargetSettings,
+    record: Record, scenario: Scenario, path: DecodedPath, values: Mapping[str, PathScores], settings: TargetSettings
 ) -> dict[str, Any]:
     """All that tables and pictures need besides the number itself."""
     led = settings.parity is None and "driven" not in record.facts and record.facts["finished_video"] is None

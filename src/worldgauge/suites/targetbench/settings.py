@@ -85,17 +85,10 @@ class TargetSettings(BridgeSettings):
         "auto", "Whether a second decoder must confirm a path. auto: paths with a scale."
     )
     horizon_s: float = option(
-        HORIZONS_S[0],
-        "Seconds to generate.",
-        low=min(HORIZONS_S),
-        high=max(HORIZONS_S),
-        rule=f"one of {_HORIZONS}",
+        HORIZONS_S[0], "Seconds to generate.", low=min(HORIZONS_S), high=max(HORIZONS_S), rule=f"one of {_HORIZONS}"
     )
     fps: float | None = option(
-        None,
-        "Frames per second to generate. Default: rate of the model, else of the recording.",
-        low=1,
-        high=240,
+        None, "Frames per second to generate. Default: rate of the model, else of the recording.", low=1, high=240
     )
     context: int = option(1, "Number of context frames. The paper uses 1.", low=1)
     planner: str | None = option(

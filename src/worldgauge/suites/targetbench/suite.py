@@ -106,10 +106,7 @@ class TargetBench(Suite):
         return float(self.options.horizon_s)
 
     def summarize(
-        self,
-        scores: Mapping[str, Sequence[Score]],
-        kinds: Mapping[str, str],
-        failed: Mapping[str, Sequence[Failure]],
+        self, scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
     ) -> list[Table]:
         """Make the tables: leaderboards over scored and over all, by label, category and profile, video outcomes."""
         return summary.summarize(scores, kinds, failed)

@@ -48,9 +48,7 @@ LABELS = {"explicit": "named (explicit)", "implicit": "described (implicit)"}
 
 
 def summarize(
-    scores: Mapping[str, Sequence[Score]],
-    kinds: Mapping[str, str],
-    failed: Mapping[str, Sequence[Failure]],
+    scores: Mapping[str, Sequence[Score]], kinds: Mapping[str, str], failed: Mapping[str, Sequence[Failure]]
 ) -> list[Table]:
     """All tables, the leaderboard first."""
     heads = {model: [s for s in own if s.metric == HEADLINE] for model, own in scores.items()}
@@ -147,13 +145,7 @@ def _by_group(title: str, entries: Sequence[ModelOutcomes], notes: tuple[str, ..
             parts = [*(entry.only(name, part) for part in found), entry]
             rows.append(TableRow(entry.label, tuple(_cell(part, "overall") for part in parts), entry.kind))
         yield Table(
-            HEADLINE,
-            title.format(heading),
-            "1",
-            "higher",
-            (*found, "all"),
-            tuple(sort_rows(rows, "higher")),
-            notes,
+            HEADLINE, title.format(heading), "1", "higher", (*found, "all"), tuple(sort_rows(rows, "higher")), notes
         )
 
 

@@ -23,14 +23,7 @@ from worldgauge.core import geometry
 from worldgauge.core.errors import ShapeError, UnknownNameError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, pose_from_yaw_pitch, wrap_angle
 from worldgauge.worlds import View
-from worldgauge.worlds.walking.clearance import (
-    RADIUS_M,
-    find_way,
-    least_clearance,
-    resampled,
-    straightened,
-    ways_to,
-)
+from worldgauge.worlds.walking.clearance import RADIUS_M, find_way, least_clearance, resampled, straightened, ways_to
 from worldgauge.worlds.walking.floor import FloorPlan, Landmark, Walkable, distance_from_box
 
 EXPLICIT_SHARE = 73 / 125

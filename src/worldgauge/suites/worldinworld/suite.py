@@ -60,7 +60,7 @@ class ClosedLoop(ActedSuite):
         "manipulation": "helps an agent use an arm",
     }
     paper_settings: ClassVar[Mapping[str, tuple[Any, str]]] = {
-        "protocol": ("published", "with few or short plans, a random walk does nearly as well as foresight."),
+        "protocol": ("published", "with few or short plans, a random walk does nearly as well as foresight.")
     }
     metrics = scoring.metric_names()
     vocabulary: ClassVar[Mapping[str, str]] = {

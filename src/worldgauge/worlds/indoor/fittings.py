@@ -17,16 +17,7 @@ from worldgauge.worlds.indoor.boxes import (
     shaded,
     varied,
 )
-from worldgauge.worlds.indoor.furniture import (
-    RUG_M,
-    Furnishing,
-    books,
-    cloth,
-    drawn_state,
-    screen,
-    table_lamp,
-    wooden,
-)
+from worldgauge.worlds.indoor.furniture import RUG_M, Furnishing, books, cloth, drawn_state, screen, table_lamp, wooden
 
 _CHROME, _CERAMIC, _DARK = Paint("metal", CHROME), Paint("plain", CERAMIC, contrast=0.7), Paint("metal", DARK)
 

@@ -118,10 +118,7 @@ def _sine_cosine(angle: FloatArray) -> tuple[FloatArray, FloatArray]:
         cosine = 1 - square / (n * (n - 1)) * cosine
     sine = rest * sine
     turn = quarter.astype(np.int64) % 4
-    return (
-        np.choose(turn, [sine, cosine, -sine, -cosine]),
-        np.choose(turn, [cosine, -sine, -cosine, sine]),
-    )
+    return (np.choose(turn, [sine, cosine, -sine, -cosine]), np.choose(turn, [cosine, -sine, -cosine, sine]))
 
 
 _SPREAD, _HALVES = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0080008000800080)

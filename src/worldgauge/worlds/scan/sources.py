@@ -187,10 +187,9 @@ def _kind_of(folder: Path) -> str:
 
 
 def _found(source: ScanFolder) -> Iterator[SceneFiles]:
-    beside = {
-        "hm3d": ("{}.semantic.glb", "{}.semantic.txt"),
-        "mp3d": ("{}_semantic.ply", "{}.house"),
-    }.get(source.kind, ())
+    beside = {"hm3d": ("{}.semantic.glb", "{}.semantic.txt"), "mp3d": ("{}_semantic.ply", "{}.house")}.get(
+        source.kind, ()
+    )
     for path, parts in _walked(source.folder):
         own: tuple[str, ...] = ()
         stem, navmesh = path.name.split(".")[0], path.with_suffix(".navmesh")

@@ -156,10 +156,7 @@ def test_walks_are_those_of_the_simulator(case: dict[str, Any]) -> None:
     start = our_stance(case["start_position"], case["start_rotation_wxyz"])
     steps = [Primitive[name.upper()] for name in case["actions"]]
     path = world_trajectory(
-        steps,
-        (start.x, start.y, math.degrees(start.yaw)),
-        step_m=case["step_m"],
-        turn_deg=case["turn_deg"],
+        steps, (start.x, start.y, math.degrees(start.yaw)), step_m=case["step_m"], turn_deg=case["turn_deg"]
     )[1:]
     assert len(path) == len(case["expected"])
     for (x, y, phi), expected in zip(path, case["expected"], strict=True):

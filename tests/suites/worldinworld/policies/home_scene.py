@@ -10,14 +10,7 @@ import numpy as np
 
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import Box, Image
-from worldgauge.suites.worldinworld.policies.contract import (
-    YAW_RIGHT_DEG,
-    ActionPlan,
-    Candidate,
-    Depth,
-    Rollout,
-    Side,
-)
+from worldgauge.suites.worldinworld.policies.contract import YAW_RIGHT_DEG, ActionPlan, Candidate, Depth, Rollout, Side
 from worldgauge.suites.worldinworld.recognition.boxes import target_box
 from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.walking.geodesic import Geodesic

@@ -491,10 +491,7 @@ def test_no_more_than_fifty_primitives_a_plan():
 
 
 def test_a_landmark_that_is_reached_or_cannot_be_is_complete_at_once():
-    for walker, plan in (
-        (Walker(2.0, 3.0), landmark(3.6, 3.0)),
-        (Walker(2.0, 3.0), landmark(60.0, 3.0)),
-    ):
+    for walker, plan in ((Walker(2.0, 3.0), landmark(3.6, 3.0)), (Walker(2.0, 3.0), landmark(60.0, 3.0))):
         journey, taken = walker.go(plan)
         assert journey.complete
         assert taken == []

@@ -14,15 +14,7 @@ from worldgauge.core.errors import NotApplicableError, UnknownNameError
 from worldgauge.core.image import Image
 from worldgauge.metrics.frame_pairs import Prepared, pair_error, prepared
 from worldgauge.metrics.lpips_fvd import dino_mse
-from worldgauge.metrics.psnr_ssim import (
-    mse,
-    psnr,
-    sharpness,
-    ssim_320x180,
-    ssim_perturbation,
-    ssim_table,
-    ssim_uniform,
-)
+from worldgauge.metrics.psnr_ssim import mse, psnr, sharpness, ssim_320x180, ssim_perturbation, ssim_table, ssim_uniform
 from worldgauge.perception import estimators
 from worldgauge.perception.instances import CATEGORIES, SceneGraph, instances_from_labels
 from worldgauge.perception.loading import BATCH, Float32, Unavailable, open_perception

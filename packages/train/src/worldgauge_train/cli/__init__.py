@@ -17,10 +17,7 @@ from worldgauge_train.cli.post import EXAMPLE, post_train
 def export_data(
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder to write; it must be new.")],
-    source: Annotated[
-        str,
-        typer.Option("--from", help="Suite of the data, such as loopnav; or lerobot, rlds."),
-    ],
+    source: Annotated[str, typer.Option("--from", help="Suite of the data, such as loopnav; or lerobot, rlds.")],
     to: Annotated[
         str, typer.Option(help="Form: lerobot (version 3.0), rlds (TensorFlow Datasets) or webdataset (shards).")
     ] = "lerobot",

@@ -60,17 +60,13 @@ def check_place(command: str, device: str, precision: str) -> None:
     loop.check_device(device)
 
 
-Gpus = Annotated[
-    int,
-    typer.Option(help="Train with this number of processes, one per GPU.", min=1),
-]
+Gpus = Annotated[int, typer.Option(help="Train with this number of processes, one per GPU.", min=1)]
 
 
 Spread = Annotated[
     bool | None,
     typer.Option(
-        "--spread/--no-spread",
-        help="Shard all weights over processes. Default: above 125 million parameters.",
+        "--spread/--no-spread", help="Shard all weights over processes. Default: above 125 million parameters."
     ),
 ]
 
@@ -124,8 +120,7 @@ EXAMPLE = "worldgauge train --recipe mind-tiny --data mind=data --out checkpoint
 app = typer.Typer(help="Train a world model on recorded episodes.")
 
 Data = Annotated[
-    list[str] | None,
-    typer.Option(help="Train on SOURCE=FOLDER, such as mind=data/mind, or walks. Can be repeated."),
+    list[str] | None, typer.Option(help="Train on SOURCE=FOLDER, such as mind=data/mind, or walks. Can be repeated.")
 ]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Replace NAME=VALUE of the recipe. Can be repeated.")]
 Workers = Annotated[int, typer.Option(help="Files to decode, and worlds to render, in parallel.", min=0)]
@@ -138,8 +133,7 @@ def train(
     data: Data = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the checkpoint, new or interrupted.")] = None,
     stage: Annotated[
-        str | None,
-        typer.Option(help="Train these stages, such as init,distil. Default: the recipe's."),
+        str | None, typer.Option(help="Train these stages, such as init,distil. Default: the recipe's.")
     ] = None,
     from_: Annotated[Path | None, typer.Option("--from", help="Checkpoint that the first stage begins from.")] = None,
     set_: Sets = None,
@@ -150,8 +144,7 @@ def train(
     steps: Annotated[int | None, typer.Option(help="Number of training steps. Default: the recipe's.", min=1)] = None,
     seed: Annotated[int | None, typer.Option(help="Random seed. Default: the recipe's.", min=0)] = None,
     validate: Annotated[
-        str | None,
-        typer.Option(help="Validate on SOURCE=FOLDER, or none. Default: the val split."),
+        str | None, typer.Option(help="Validate on SOURCE=FOLDER, or none. Default: the val split.")
     ] = None,
     allow_overlap: AllowOverlap = False,
     allow_test: AllowTest = False,
@@ -407,12 +400,7 @@ def table_of_last(out: Path) -> list[tuple[str, str]]:
 
 
 def _material(
-    data: list[str] | None,
-    recipe: Recipe,
-    cache: Path | None,
-    clips: int | None,
-    workers: int,
-    bar: ProgressBar,
+    data: list[str] | None, recipe: Recipe, cache: Path | None, clips: int | None, workers: int, bar: ProgressBar
 ) -> Material:
     from worldgauge_train.training.material import read_material
 

@@ -55,17 +55,14 @@ def post_train(
     data: Annotated[list[str], typer.Option(help="Train on SOURCE=FOLDER, such as mind=data/mind. Can be repeated.")],
     out: Annotated[Path, typer.Option(help="Folder of the new checkpoint, new or interrupted.")],
     recipe: Annotated[
-        str | None,
-        typer.Option(help="Recipe: base, target-lora, wiw-svd, actions-lora, or a TOML file."),
+        str | None, typer.Option(help="Recipe: base, target-lora, wiw-svd, actions-lora, or a TOML file.")
     ] = None,
     write: Annotated[
-        str | None,
-        typer.Option(help="Write the input of the papers' trainer: diffsynth or diffsynth-four."),
+        str | None, typer.Option(help="Write the input of the papers' trainer: diffsynth or diffsynth-four.")
     ] = None,
     clips: Clips = None,
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Replace NAME=VALUE of the base or recipe. Can be repeated."),
+        list[str] | None, typer.Option("--set", help="Replace NAME=VALUE of the base or recipe. Can be repeated.")
     ] = None,
     validate: Annotated[str, typer.Option(help="Validate on SOURCE=FOLDER of other worlds, walks, or none.")] = "none",
     allow_overlap: AllowOverlap = False,

@@ -25,10 +25,7 @@ SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="Suite of the ta
 Pages = Annotated[Path, typer.Option(help="Folder for the page, its plots and its runs.")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
-        help="Compare this metric of the suite. Default: headline, detail. Can be repeated.",
-    ),
+    typer.Option("--metric", help="Compare this metric of the suite. Default: headline, detail. Can be repeated."),
 ]
 Beside = Annotated[list[str] | None, typer.Option(help="Compare with this model too, such as freeze. Can be repeated.")]
 

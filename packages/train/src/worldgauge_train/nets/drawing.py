@@ -159,12 +159,7 @@ class SampledNetwork:
         return torch.cat(drawn).to(self.device)
 
     def _step(
-        self,
-        kept: Any,
-        past: Tensor,
-        told: Tensor,
-        seeds: Sequence[np.random.SeedSequence],
-        recalled: Recalled | None,
+        self, kept: Any, past: Tensor, told: Tensor, seeds: Sequence[np.random.SeedSequence], recalled: Recalled | None
     ) -> Tensor:
         x = past.new_zeros((len(past), self.chunk, *past.shape[2:]))
         if self.sampling.steps == 0:

@@ -8,12 +8,7 @@ torch = pytest.importorskip("torch")
 
 from worldgauge_train.nets.architectures import ClipWindow, Recalled  # noqa: E402
 from worldgauge_train.nets.causal import CausalNet, CausalShape  # noqa: E402
-from worldgauge_train.nets.layers import (  # noqa: E402
-    Recurrence,
-    both_ways,
-    forced,
-    rotated,
-)
+from worldgauge_train.nets.layers import Recurrence, both_ways, forced, rotated  # noqa: E402
 from worldgauge_train.training.recipe import named_recipe, told  # noqa: E402
 
 

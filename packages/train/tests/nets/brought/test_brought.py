@@ -13,12 +13,7 @@ for needed in ("diffusers", "transformers", "peft", "ftfy"):
 from support.pipelines import tiny_pipeline  # noqa: E402
 from worldgauge.core.errors import DataError, UsageError  # noqa: E402
 from worldgauge_train.nets.brought import digest_of_pipeline, kind_of, open_brought  # noqa: E402
-from worldgauge_train.nets.brought_adapter import (  # noqa: E402
-    Adapter,
-    AdapterShape,
-    grouped,
-    shape_read,
-)
+from worldgauge_train.nets.brought_adapter import Adapter, AdapterShape, grouped, shape_read  # noqa: E402
 from worldgauge_train.nets.checkpoint import load_tensors, save_tensors  # noqa: E402
 
 KINDS = ("wan21", "wan22", "ti2v", "skyreels", "forcing", "ltx", "svd", "cosmos")

@@ -81,11 +81,7 @@ def request(turn: float = 0.0, horizon: int = 6) -> RolloutRequest:
 
 
 def test_a_stopped_one_ends_in_the_same_bytes(
-    base: Path,
-    material: Material,
-    texts: dict[str, TrainingClip],
-    made: Path,
-    tmp_path: Path,
+    base: Path, material: Material, texts: dict[str, TrainingClip], made: Path, tmp_path: Path
 ) -> None:
     interrupted(2, lambda: adapt(TINY, material, texts, base, tmp_path))
     adapt(TINY, material, texts, base, tmp_path)

@@ -19,23 +19,14 @@ torch = pytest.importorskip("torch")
 from worldgauge.core.actions import LOOP_WALK  # noqa: E402
 from worldgauge.core.errors import DataError, RunError, UsageError  # noqa: E402
 from worldgauge.core.io import dumps, read_json_object  # noqa: E402
-from worldgauge.models.baselines.tiny import (  # noqa: E402
-    mirror_of,
-    row_width,
-    trained_scenes,
-)
+from worldgauge.models.baselines.tiny import mirror_of, row_width, trained_scenes  # noqa: E402
 from worldgauge_train.nets.checkpoint import load_tensors  # noqa: E402
 from worldgauge_train.training import cache as disk  # noqa: E402
 from worldgauge_train.training import device as memory  # noqa: E402
 from worldgauge_train.training import stepping  # noqa: E402
 from worldgauge_train.training.cache import CachedClip  # noqa: E402
 from worldgauge_train.training.device import check_memory  # noqa: E402
-from worldgauge_train.training.log import (  # noqa: E402
-    inspected,
-    read_log,
-    sentences_of,
-    tensor_shapes,
-)
+from worldgauge_train.training.log import inspected, read_log, sentences_of, tensor_shapes  # noqa: E402
 from worldgauge_train.training.loop import check_device, plan_training, train  # noqa: E402
 from worldgauge_train.training.material import Material  # noqa: E402
 from worldgauge_train.training.recipe import Recipe, changed  # noqa: E402

@@ -10,16 +10,9 @@ torch = pytest.importorskip("torch")
 from torch import Tensor  # noqa: E402
 
 from worldgauge.core.errors import DataError  # noqa: E402
-from worldgauge_train.nets.codecs import (  # noqa: E402
-    Codec,
-    Pixels,
-)
+from worldgauge_train.nets.codecs import Codec, Pixels  # noqa: E402
 from worldgauge_train.nets.memory import memories  # noqa: E402
-from worldgauge_train.training.cache import (  # noqa: E402
-    CachedClip,
-    Windows,
-    as_pixels,
-)
+from worldgauge_train.training.cache import CachedClip, Windows, as_pixels  # noqa: E402
 from worldgauge_train.training.device import same_bytes  # noqa: E402
 from worldgauge_train.training.latents import Planes, digest_of_codec, look_through, pixels_of  # noqa: E402
 

@@ -12,11 +12,7 @@ from support.training_processes import interrupted, material_of, noise_clips  # 
 from worldgauge.core.errors import RunError, UnknownNameError, UsageError  # noqa: E402
 from worldgauge.core.io import loads, read_json_object  # noqa: E402
 from worldgauge_train.models import Trained  # noqa: E402
-from worldgauge_train.nets.architectures import (  # noqa: E402
-    ClipWindow,
-    architectures,
-    sampling_levels,
-)
+from worldgauge_train.nets.architectures import ClipWindow, architectures, sampling_levels  # noqa: E402
 from worldgauge_train.nets.checkpoint import load_tensors  # noqa: E402
 from worldgauge_train.training import stages_distil as distil  # noqa: E402
 from worldgauge_train.training.loop import train  # noqa: E402
@@ -24,11 +20,7 @@ from worldgauge_train.training.material import Material  # noqa: E402
 from worldgauge_train.training.parents import check_order  # noqa: E402
 from worldgauge_train.training.recipe import Recipe, changed  # noqa: E402
 from worldgauge_train.training.stages import TRAJECTORIES, ways_of  # noqa: E402
-from worldgauge_train.training.stages_distil import (  # noqa: E402
-    looks_of,
-    matching_loss,
-    rolled,
-)
+from worldgauge_train.training.stages_distil import looks_of, matching_loss, rolled  # noqa: E402
 from worldgauge_train.training.state import MUON_RATE, begin_state  # noqa: E402
 
 TINY = Recipe(

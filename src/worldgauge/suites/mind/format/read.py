@@ -35,9 +35,7 @@ from worldgauge.suites.mind.format.files import MindClip, Part
 
 
 def discover(
-    root: Path,
-    parts: Sequence[Part] = files.PARTS,
-    perspectives: Sequence[Perspective] = files.PERSPECTIVES,
+    root: Path, parts: Sequence[Part] = files.PARTS, perspectives: Sequence[Perspective] = files.PERSPECTIVES
 ) -> list[MindClip]:
     """All clips and mirror videos by perspective, part and name, without decoding; errors become a clip's `fault`."""
     place = files.data_folder(root)
@@ -60,9 +58,7 @@ def find(root: Path, id: str) -> MindClip | None:
 
 
 def absent(
-    root: Path,
-    parts: Sequence[Part] = files.PARTS,
-    perspectives: Sequence[Perspective] = files.PERSPECTIVES,
+    root: Path, parts: Sequence[Part] = files.PARTS, perspectives: Sequence[Perspective] = files.PERSPECTIVES
 ) -> tuple[str, ...]:
     """What is missing completely from a folder, one line each (a perspective once, not per part); no file is opened."""
     place = files.data_folder(root)

@@ -13,14 +13,7 @@ from typing import Any, TypeVar
 from worldgauge.chat.answers import answer_text, last_object
 from worldgauge.chat.prompt_runner import Asker, Misread, UnansweredError
 from worldgauge.chat.prompts import Field, Prompts
-from worldgauge.chat.reply import (
-    AnswerError,
-    BudgetError,
-    EndpointError,
-    PromptTooLongError,
-    one_line,
-    read_json,
-)
+from worldgauge.chat.reply import AnswerError, BudgetError, EndpointError, PromptTooLongError, one_line, read_json
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.mineanybuild.critics import (
     BEST,

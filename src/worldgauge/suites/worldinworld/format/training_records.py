@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 from worldgauge.core.episode import short
 from worldgauge.core.errors import DataError, ShapeError
 from worldgauge.core.image import Image
-from worldgauge.core.io import (
-    check_inside,
-    digest_of,
-    digest_of_file,
-    list_folder,
-    read_npy,
-)
+from worldgauge.core.io import check_inside, digest_of, digest_of_file, list_folder, read_npy
 from worldgauge.suites.worldinworld.format.files import read_json
 from worldgauge.version import __version__
 

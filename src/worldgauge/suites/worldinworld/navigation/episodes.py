@@ -235,10 +235,7 @@ class NavigationOptions:
     """Options of a collection."""
 
     navigation: int = option(
-        NavigationFormat.published,
-        "Episodes of navigation to the place of an image.",
-        low=0,
-        high=MOST_EPISODES,
+        NavigationFormat.published, "Episodes of navigation to the place of an image.", low=0, high=MOST_EPISODES
     )
 
 

@@ -71,10 +71,7 @@ class ChatProposer(ABC):
             try:
                 plan = self._asker.ask(
                     self._name,
-                    lambda squeeze: {
-                        **self.fields(observation, goal, history, squeeze),
-                        "length": str(self._length),
-                    },
+                    lambda squeeze: {**self.fields(observation, goal, history, squeeze), "length": str(self._length)},
                     self.read,
                     seed=seed,
                     sample=sample,
