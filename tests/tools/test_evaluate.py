@@ -7,6 +7,7 @@ import fcntl
 import json
 import shutil
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from support.commands import command
 from worldgauge.cli.evaluate import seconds_of
 from worldgauge.core.errors import ModelError, RunError, UsageError, WorldgaugeError
 from worldgauge.engine.sets import SetPart
+from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.tools.evaluate import EvaluationRequest, check_models, lacks_data, plan_evaluation
 
 MODEL = '''
@@ -143,6 +145,24 @@ def test_a_model_that_breaks_the_protocol_stops_before_anything_runs(tmp_path: P
 def test_a_model_that_fits_no_suite_is_told_why(tmp_path: Path, model: str, data: Path) -> None:
     with pytest.raises(UsageError, match=r"no suite fits these models: loopnav: .*makes 9 frames"):
         wg.evaluate(model.replace("MyModel", "Short"), data=data, out=tmp_path / "out")
+
+
+def test_models_that_see_one_image_are_not_asked_to_remember(tmp_path: Path, data: Path) -> None:
+    request = EvaluationRequest(("freeze",), data=str(data), out=tmp_path / "out")
+    with pytest.raises(UsageError, match="loopnav: It measures memory, and these models see at most 1 s of context"):
+        plan_evaluation(request)
+    assert plan_evaluation(replace(request, suites=("loopnav",))).chosen
+
+
+def test_a_plan_counts_the_baselines_that_see_what_the_model_sees(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "narrow.py").write_text(MODEL.replace("**spec)\n    def rollout", "crop=(1, 1))\n    def rollout"))
+    request = EvaluationRequest((f"{tmp_path / 'narrow.py'}:MyModel",), data=str(data), out=tmp_path / "out")
+    counted = plan_evaluation(request).megabytes
+    monkeypatch.setattr("worldgauge.tools.evaluate.MATCHED_SHARE", 0)
+    floors = len(LoopNav.floor_baselines)
+    assert counted / plan_evaluation(request).megabytes == pytest.approx((1 + 2 + 0.5 * floors) / (1 + 2), rel=0.2)
 
 
 @pytest.mark.parametrize(

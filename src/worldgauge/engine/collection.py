@@ -175,10 +175,10 @@ def counted(number: int, noun: str) -> str:
         The number and the noun, in the plural unless the number is 1.
 
     Example:
-        >>> counted(1, "walk"), counted(2, "try")
-        ('1 walk', '2 tries')
+        >>> counted(1, "walk"), counted(2, "try"), counted(2, "day")
+        ('1 walk', '2 tries', '2 days')
     """
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    plural = re.sub(r"(?<![aeou])y$", "ie", noun) + "s"
     return f"{number} {noun if number == 1 else plural}"
 
 
@@ -277,7 +277,7 @@ def number_text(value: float) -> str:
         >>> number_text(0.12345), number_text(1234.56)
         ('0.123', '1234.6')
     """
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:.1f}"
+    return f"{value:.3f}" if abs(value) < 99.9995 else f"{value:.1f}"
 
 
 Tell = Callable[[int, int], None]

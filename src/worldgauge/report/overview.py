@@ -25,6 +25,7 @@ from worldgauge.report.wording import number
 from worldgauge.version import __version__
 
 INDEX = "index.html"
+_OWN_SCENES = "The settings are the paper's, the scenes are not: do not compare with printed numbers."
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def suite_card(runs: Sequence[Path], report: str, *, film: bool = False) -> dict
         ],
         "tested": tested,
         "verdict": found.verdict.headline,
-        "notes": suite.departures,
+        "notes": suite.departures or ([_OWN_SCENES] if "set" in evidence.runs[0].facts else []),
         "open": open_pairs,
         "claim_metrics": " or ".join(suite.memory_metrics.values()) if suite.claims_memory else "",
         "answerer_kind": suite.answerer_kind,

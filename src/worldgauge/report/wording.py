@@ -81,7 +81,7 @@ BASELINES = {
 """What a baseline does, by the first part of its name."""
 _FLAGS = {
     "does not move": "The camera does not move in at least half of the videos",
-    "motion not judged": "The ground truth hardly moves, so motion cannot be judged",
+    "motion not judged": "No video shows whether its camera moves",
     "of the frames": "The videos are shorter than requested",
     "longer than": "Only the beginning of the videos was scored",
     "frames/s": "The videos have another frame rate than the ground truth",

@@ -21,6 +21,7 @@ from pathlib import Path
 from textwrap import wrap
 from types import MappingProxyType
 
+from worldgauge.core.english import listed
 from worldgauge.core.errors import UsageError
 from worldgauge.core.intervals import student_quantile
 from worldgauge.core.io import dumps
@@ -259,6 +260,8 @@ def paired_spread(folders: Sequence[Path]) -> float | None:
     return float(f"{statistics.median(spreads):.3g}") if spreads else None
 
 
+_MISSING = re.compile(r"\d+ of \d+ tasks missing: [^;]*")
+
 PAIR_COLUMNS = (
     *("suite", "metric", "name", "unit", "better", "a", "b", "difference", "low", "high", "p", "significant"),
     *("n", "clusters", *SET_COLUMNS),
@@ -301,10 +304,12 @@ def paper_notes(rows: Sequence[PaperRow]) -> list[str]:
     notes.append("Data: " + "; ".join(f"{source} {column.data}" for source, column in columns.items()))
     if any(cell.counts is None for row in rows for cell in row.cells):
         notes.append("–: not run")
-    flags = {(row.label, cell.column.source): cell.flag for row in rows for cell in row.cells if cell.flag}
-    if flags:
-        told = "; ".join(f"{label} in {suite}: {flag}" for (label, suite), flag in flags.items())
-        notes.append(f"†: wins nothing. {told}")
+    flagged: dict[str, list[str]] = {}
+    for source, label, flag in [(cell.column.source, row.label, cell.flag) for row in rows for cell in row.cells]:
+        if flag:
+            flagged.setdefault(f"{source}: {_MISSING.sub('lacks tasks', flag)}", []).append(label)
+    if flagged:
+        notes.append(f"†: wins nothing. {'; '.join(f'{why} ({listed(who)})' for why, who in flagged.items())}")
     return [f"{note}." for note in notes]
 
 

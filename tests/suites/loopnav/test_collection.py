@@ -306,8 +306,8 @@ def test_loops_are_walked_in_a_scan(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--world", "scan"], "--world scan and --scenes go together"),
-        (["--scenes", "example"], "--world scan and --scenes go together"),
+        (["--world", "scan"], "--world scan and --scenes with folders or keys go together"),
+        (["--scenes", "example"], "--world scan and --scenes with folders or keys go together"),
         (["--world", "scan", "--scenes", "exampel"], "no folder of scans 'exampel'. Did you mean 'example'?"),
         (["--world", "scan", "--scenes", "example/hall"], "scene 'example/hall' is not in"),
         (["--world", "scan", "--scenes", ","], "no scenes are named"),

@@ -27,6 +27,7 @@ from worldgauge.engine.result import export
 from worldgauge.engine.resume import score_key, task_key
 from worldgauge.engine.run import RunRequest, run, score
 from worldgauge.engine.suite.contract import Failure
+from worldgauge.engine.suite.decoy import judged_suite
 from worldgauge.engine.videos import score_videos
 from worldgauge.metrics.frame_pairs import pair_error, prepared
 from worldgauge.metrics.lpips_fvd import dino_mse
@@ -41,7 +42,7 @@ from worldgauge.suites.mind.metrics.action_accuracy import labels_of
 from worldgauge.suites.mind.metrics.scene_consistency import gsc_mse
 from worldgauge.suites.mind.protocol import KeyQuestions, question_of, request_of
 from worldgauge.suites.mind.settings import MindSettings
-from worldgauge.suites.mind.suite import Mind
+from worldgauge.suites.mind.suite import ActionFollowing, Mind
 from worldgauge.suites.mind.tasks import clip_of
 from worldgauge.worlds import caption_of
 
@@ -756,3 +757,27 @@ def test_a_turn_is_a_held_key(turn, key):
 
 def test_the_walk_is_long_enough_for_every_check():
     assert QUESTIONS.frames >= max(QUESTIONS.starts) + 100
+
+
+def test_models_that_cannot_remember_are_judged_by_what_they_follow():
+    def kind_of(*models):
+        return type(judged_suite(Mind(), [{"kind": kind, "identity": own} for kind, own in models]))
+
+    one_image, rolls, holds = {"max_context": 1}, {"max_context": 32, "fps": 32.0}, {"max_context": 33, "fps": 32.0}
+    assert kind_of(("model", one_image), ("baseline", {"max_context": None})) is ActionFollowing
+    assert kind_of(("model", rolls)) is ActionFollowing, "at most the last second"
+    assert kind_of(("model", holds)) is kind_of(("model", one_image), ("model", holds)) is Mind
+    assert kind_of(("baseline", one_image)) is Mind, "no model is judged"
+    assert kind_of(("model", {"source": "videos"})) is Mind, "nobody knows what made a finished video"
+
+
+def test_tables_of_models_that_cannot_remember_begin_with_action_accuracy(data, tmp_path):
+    result = run("mind", model=["freeze"], data=data, out=tmp_path, settings={"tests": "mem", "poses": "exact"})
+    first, *others = [table.metric for table in ActionFollowing(**result.suite.settings).all_tables(*_scored(result))]
+    usual = [table.metric for table in Mind(**result.suite.settings).all_tables(*_scored(result))]
+    assert first == "lcm/rpe_trans"
+    assert others == [metric for metric in usual if metric != first]
+
+
+def _scored(result):
+    return result.scores, result.kinds, dict.fromkeys(result.scores, ())

@@ -35,7 +35,7 @@ from worldgauge.worlds.minecraft.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.server import address
 from worldgauge.worlds.minecraft.viewer import MOST_PIXELS
-from worldgauge.worlds.scan.sources import chosen
+from worldgauge.worlds.scan.sources import scan_scenes
 from worldgauge.worlds.voxel.world import KINDS, VERTICAL_FOV_DEG
 from worldgauge.worlds.walking.floor import check_walkable
 from worldgauge.worlds.walking.planner import Rule
@@ -114,8 +114,7 @@ class LoopNavCollection(Collection):
         """Check the options against what the game and its renderers can do."""
         options = self.options
         check_walkable(options.world)
-        if (options.world == "scan") != (options.scenes is not None):
-            raise UsageError("--world scan and --scenes go together: folders or keys of worldgauge list scans")
+        scan_scenes(options.world, options.scenes, options.split)
         game = options.game
         if game is None:
             return
@@ -277,7 +276,7 @@ class LoopNavCollection(Collection):
     @cached_property
     def _scenes(self) -> tuple[str, ...]:
         """Keys of the scans that are walked in."""
-        keys = chosen(self.options.scenes or "")
+        keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
         if len(keys) > _MAX_SETTLEMENTS:
             raise UsageError(f"--scenes names {len(keys)} scans; a collection holds up to {_MAX_SETTLEMENTS}")
         return keys
