@@ -287,7 +287,7 @@ def _places(tmp_path, monkeypatch):
 
 def test_loops_are_walked_in_a_scan(tmp_path):
     words = "--types ABA --ranges 2 --per-combination 1 --size 32x18 --no-look-around --out data"
-    done = command(tmp_path, "collect", "loopnav", "--world", "scan", "--scenes", "example", *words.split())
+    done = command(tmp_path, "collect", "loopnav", "--world", "scan", "--scenes", "example/room", *words.split())
     assert done.returncode == 0, done.stderr
     manifest = next(path for path in (tmp_path / "data").glob("*.json") if "settings" in path.read_text())
     content = json.loads(manifest.read_text())
