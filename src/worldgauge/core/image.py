@@ -103,6 +103,19 @@ def decode_picture(data: bytes, where: str) -> Image:
     return np.ascontiguousarray(np.asarray(image, np.uint8)[..., ::-1])
 
 
+def decode_levels(data: bytes, where: str, size: tuple[int, int]) -> NDArray[np.uint16]:
+    """Decode the bytes of a grey PNG of 8 or 16 bits, of a size (width, height), to levels (H, W) uint16."""
+    import cv2
+
+    if png_header_size(data, where) != size:
+        raise DataError(f"{where}: the picture is not {size[0]}x{size[1]} pixels; write it again")
+    check_parts(data, where)
+    levels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if levels is None or levels.ndim != 2:
+        raise DataError(f"{where}: the picture is damaged or not grey; write it again")
+    return np.asarray(levels, np.uint16)
+
+
 def picture_size(data: bytes, where: str) -> tuple[int, int]:
     """(width, height) in pixels of a PNG, JPEG or WebP as stored, from its header."""
     if data[:2] == b"\xff\xd8":

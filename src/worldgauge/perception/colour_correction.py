@@ -1,7 +1,7 @@
 """Takes back what a model did to the colours of a clip, without ground truth.
 
-The embedded worlds show colours of one palette. Of all gains and offsets, the right ones make the clip's colours most
-likely under that palette.
+The embedded worlds show colours of one palette, and a labelled recording has its own. Of all gains and offsets, the
+right ones make the clip's colours most likely under that palette.
 
     correction = estimate_correction(frames)
     labels = [segment(correction.applied(frame)) for frame in frames]
@@ -9,9 +9,10 @@ likely under that palette.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 import cv2
@@ -52,15 +53,58 @@ BUILDING_BIAS = -0.15
 """Log-likelihood taken from the category with the most materials, which wins most ties."""
 
 
-def classify(rgb: NDArray[np.uint8], rule: Rule = SHARP) -> NDArray[np.uint16]:
-    """Category of every pixel of an image. rgb: (H, W, 3) uint8. Returns (H, W) uint16 index into blocks.CATEGORIES."""
+class Palette:
+    """The colours that categories show.
+
+    `names` begins with that of no category. `materials` are pairs of a category's index and colours (n, 3) uint8, each
+    as likely as the category's others. `bias` is added to a category's log-likelihood.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        materials: Sequence[tuple[int, NDArray[np.uint8]]],
+        bias: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        self.names = tuple(names)
+        self._materials, self._bias = materials, bias
+        self.table = lru_cache(maxsize=2)(self._table)
+
+    def _table(self, spread: float) -> NDArray[np.float32]:
+        """Log-likelihood (n_categories, 2^(3 BITS)) of every colour cell under each category."""
+        likelihood = np.zeros((len(self.names), 1 << (3 * BITS)))
+        radius = int(np.ceil(3 * spread))
+        kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / spread) ** 2)
+        work = np.zeros(1 << (3 * BITS))
+        for category, colours in self._materials:
+            codes, counts = np.unique(_codes(colours[None]), return_counts=True)
+            cells = np.stack([codes >> (2 * BITS), (codes >> BITS) & _MOST, codes & _MOST], -1).astype(np.int64)
+            _raise(likelihood[category], work, cells, counts / counts.sum(), kernel / kernel.sum())
+        table: NDArray[np.float32] = np.log(likelihood + FLOOR).astype(np.float32)
+        for name, added in self._bias.items():
+            table[self.names.index(name)] += added
+        return table
+
+    @cached_property
+    def log_likelihood(self) -> NDArray[np.int64]:
+        """Log-likelihood of every colour cell under the most favourable category, in steps of 1 / _UNIT."""
+        from scipy.ndimage import gaussian_filter
+
+        side = 1 << BITS
+        likely = np.exp(self.table(STEADY.spread).max(axis=0).astype(np.float64)).reshape(side, side, side)
+        smooth = np.log(gaussian_filter(likely, _SMOOTHING) + _RARE)
+        return np.asarray(np.rint(_UNIT * smooth), np.int64).ravel()
+
+
+def classify(rgb: NDArray[np.uint8], rule: Rule = SHARP, palette: Palette | None = None) -> NDArray[np.uint16]:
+    """Category of every pixel of an image, as an index into the palette's names. rgb: (H, W, 3) uint8."""
     codes = _codes(np.ascontiguousarray(rgb))
     near, wide = (max(3, round(side * rgb.shape[1] / 640) | 1) for side in (rule.near_px, rule.wide_px))
     best = np.zeros(codes.shape, np.uint16)
     highest = np.full(codes.shape, -np.inf, np.float32)
     plane = np.empty(codes.shape, np.float32)
     # One category fits in the processor's cache.
-    for index, column in enumerate(colour_table(rule.spread)):
+    for index, column in enumerate((palette or embedded_palette()).table(rule.spread)):
         np.take(column, codes, out=plane, mode="clip")
         _keep_higher(_mean(plane, near), _mean(plane, wide), rule.wide_weight, index, highest, best)
     return best
@@ -79,20 +123,10 @@ def _mean(plane: NDArray[np.float32], side: int) -> NDArray[np.float32]:
     return np.asarray(cv2.blur(plane, (side, side), borderType=cv2.BORDER_REPLICATE), np.float32)
 
 
-@lru_cache(maxsize=2)
-def colour_table(spread: float) -> NDArray[np.float32]:
-    """Log-likelihood (n_categories, 2^(3 BITS)) of every colour cell under each category of blocks.CATEGORIES."""
-    likelihood = np.zeros((len(CATEGORIES), 1 << (3 * BITS)))
-    radius = int(np.ceil(3 * spread))
-    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / spread) ** 2)
-    work = np.zeros(1 << (3 * BITS))
-    for category, colours in _materials():
-        codes, counts = np.unique(_codes(colours[None]), return_counts=True)
-        cells = np.stack([codes >> (2 * BITS), (codes >> BITS) & _MOST, codes & _MOST], -1).astype(np.int64)
-        _raise(likelihood[category], work, cells, counts / counts.sum(), kernel / kernel.sum())
-    table: NDArray[np.float32] = np.log(likelihood + FLOOR).astype(np.float32)
-    table[CATEGORIES.index("building")] += BUILDING_BIAS
-    return table
+@lru_cache(maxsize=1)
+def embedded_palette() -> Palette:
+    """The colours of the embedded worlds of blocks."""
+    return Palette(CATEGORIES, _materials(), {"building": BUILDING_BIAS})
 
 
 def _materials() -> list[tuple[int, NDArray[np.uint8]]]:
@@ -245,15 +279,15 @@ class Correction:
         return np.asarray(cv2.LUT(_blurred(frame), _curves(self.gains, self.offset)[None]), np.uint8)
 
 
-def estimate_correction(frames: Sequence[Image]) -> Correction:
-    """Estimate the gains and the offset that a clip of an embedded world of blocks needs, from about FRAMES frames.
+def estimate_correction(frames: Sequence[Image], palette: Palette | None = None) -> Correction:
+    """Estimate the gains and the offset that a clip of a palette's world needs, from about FRAMES frames.
     Any other clip is only made as similar to such a world as gains and an offset can."""
     from scipy.optimize import minimize
 
     small = [cv2.resize(_blurred(frame), _SMALL, interpolation=cv2.INTER_AREA).reshape(-1, 3) for frame in frames]
     pixels = np.asarray(np.concatenate(small), np.uint8)
     pixels = pixels[:: max(1, len(pixels) // _PIXELS)]
-    table = _log_likelihood()
+    table = (palette or embedded_palette()).log_likelihood
 
     def cost(units: FloatArray) -> float:
         likelihood = _sum_after(_curves(*_in_levels(units)), pixels, table)
@@ -297,14 +331,3 @@ def _curves(gains: tuple[float, float, float], offset: float) -> NDArray[np.uint
         for c in range(3):
             curves[level, c] = np.uint8(min(max(np.rint(level * gains[c] + offset), 0.0), 255.0))
     return curves
-
-
-@lru_cache(maxsize=1)
-def _log_likelihood() -> NDArray[np.int64]:
-    """Log-likelihood of every colour cell under the most favourable category, in steps of 1 / _UNIT."""
-    from scipy.ndimage import gaussian_filter
-
-    side = 1 << BITS
-    likely = np.exp(colour_table(STEADY.spread).max(axis=0).astype(np.float64)).reshape(side, side, side)
-    smooth = np.log(gaussian_filter(likely, _SMOOTHING) + _RARE)
-    return np.asarray(np.rint(_UNIT * smooth), np.int64).ravel()

@@ -42,8 +42,6 @@ instances of 30 pixels counted.
 COUNTABLE = ("building", "tree", "flower", "water")
 """Categories with instances; the others are one mask each, wherever in the image they lie."""
 
-_COUNTABLE_INDICES = [CATEGORIES.index(name) + 1 for name in COUNTABLE]
-
 
 class Segmentation(Protocol):
     """The result of a segmenter on one frame."""
@@ -71,22 +69,24 @@ class Segmenter(Protocol):
 class LabelImages:
     """One label for each pixel. Pixels with the same category and instance number are one mask."""
 
-    category: NDArray[np.uint16]  # (H, W), 0 for none, i + 1 for CATEGORIES[i]
+    category: NDArray[np.uint16]  # (H, W), 0 for none, i + 1 for names[i]
     instance: NDArray[np.uint16]  # (H, W); 0 for uncountable categories
+    names: tuple[str, ...] = CATEGORIES
 
     def scene(self) -> dict[str, Instances]:
         """Instances by category, without those under MIN_SHARE of the image."""
-        return instances_from_labels(self.category, self.instance, min_area=min_area(self.category.shape))
+        least = min_area(self.category.shape)
+        return instances_from_labels(self.category, self.instance, self.names, min_area=least)
 
     def masks(self) -> dict[str, list[NDArray[np.bool_]]]:
         """Masks (H, W) bool of the instances by category, in the same order."""
         found: dict[str, list[NDArray[np.bool_]]] = {}
         for (index, number), (area, *_) in zip(
-            *instance_table(self.category, self.instance, len(CATEGORIES)), strict=True
+            *instance_table(self.category, self.instance, len(self.names)), strict=True
         ):
             if area >= min_area(self.category.shape):
                 mask = (self.category == index) & (self.instance == number)
-                found.setdefault(CATEGORIES[index - 1], []).append(mask)
+                found.setdefault(self.names[index - 1], []).append(mask)
         return found
 
 
@@ -112,23 +112,31 @@ class Masks:
 @estimators.register("exact", needs="view", version=1)
 class ExactSegmenter:
     """Exact masks of an embedded world: countable objects by their number, other categories as one mask each.
-    `categories` are those of the view (`World.categories`); names outside the paper's ten count as none."""
+    `categories` are those of the view (`World.categories`). Names outside `kept` count as none, and of those outside
+    `things` each is one mask."""
 
     name = "exact"
 
-    def __init__(self, categories: Sequence[str] = VOXEL_CATEGORIES) -> None:
-        self._index = np.array([CATEGORIES.index(n) + 1 if n in CATEGORIES else 0 for n in categories], np.uint16)
+    def __init__(
+        self,
+        categories: Sequence[str] = VOXEL_CATEGORIES,
+        kept: tuple[str, ...] = CATEGORIES,
+        things: Sequence[str] = COUNTABLE,
+    ) -> None:
+        self._names = kept
+        self._index = np.array([kept.index(n) + 1 if n in kept else 0 for n in categories], np.uint16)
+        self._things = _indices(kept, things)
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> LabelImages:
         """Labels of a view; tiny instances are set to none."""
         if view is None:
             raise NotApplicableError("the exact segmenter needs the world's view; take 'balanced' for frames alone")
         category = self._index[view.category]
-        instance = np.where(np.isin(category, _COUNTABLE_INDICES), view.instance, 0).astype(np.uint16)
-        for key, (area, *_) in zip(*instance_table(category, instance, len(CATEGORIES)), strict=True):
+        instance = np.where(np.isin(category, self._things), view.instance, 0).astype(np.uint16)
+        for key, (area, *_) in zip(*instance_table(category, instance, len(self._names)), strict=True):
             if area < min_area(category.shape):
                 category[(category == key[0]) & (instance == key[1])] = 0
-        return LabelImages(category, instance)
+        return LabelImages(category, instance, self._names)
 
 
 @estimators.register("balanced", needs="rgb", version=1)
@@ -139,18 +147,23 @@ class Balanced:
 
     name = "balanced"
 
-    def __init__(self, correction: Correction | None = None) -> None:
-        self._correction = correction
+    def __init__(
+        self,
+        correction: Correction | None = None,
+        palette: colour_correction.Palette | None = None,
+        things: Sequence[str] = COUNTABLE,
+    ) -> None:
+        self._correction, self._palette, self._things = correction, palette, things
 
     def fitted(self, frames: Sequence[NDArray[np.uint8]]) -> Balanced:
         """This segmenter for a clip, from about `colour_correction.FRAMES` of its frames."""
-        return Balanced(estimate_correction(frames))
+        return Balanced(estimate_correction(frames, self._palette), self._palette, self._things)
 
     def segment(self, rgb: NDArray[np.uint8], view: View | None = None) -> LabelImages:
         """Labels of a frame; see `Segmenter.segment`. The view is not used."""
         _check_frame(rgb)
-        correction = estimate_correction([rgb]) if self._correction is None else self._correction
-        return _labels(correction.applied(rgb), colour_correction.STEADY)
+        correction = self._correction or estimate_correction([rgb], self._palette)
+        return _labels(correction.applied(rgb), colour_correction.STEADY, self._palette, self._things)
 
 
 @estimators.register("colour", needs="rgb", version=1)
@@ -172,20 +185,31 @@ def _check_frame(rgb: NDArray[np.uint8]) -> None:
         raise ShapeError(f"a frame to segment is (H, W, 3) uint8, got {rgb.shape} {rgb.dtype}")
 
 
-def _labels(rgb: NDArray[np.uint8], rule: colour_correction.Rule) -> LabelImages:
+def _indices(names: Sequence[str], things: Sequence[str]) -> list[int]:
+    """Values of some categories in a label image."""
+    return [names.index(name) + 1 for name in things]
+
+
+def _labels(
+    rgb: NDArray[np.uint8],
+    rule: colour_correction.Rule,
+    palette: colour_correction.Palette | None = None,
+    things: Sequence[str] = COUNTABLE,
+) -> LabelImages:
     """Category of every pixel, and the connected parts of countable ones as instances."""
-    category = colour_correction.classify(rgb, rule)
+    names = CATEGORIES if palette is None else palette.names[1:]
+    category = colour_correction.classify(rgb, rule, palette)
     smallest = min_area(category.shape)
-    areas = np.bincount(category.ravel(), minlength=len(CATEGORIES) + 1)
+    areas = np.bincount(category.ravel(), minlength=len(names) + 1)
     category[np.isin(category, np.flatnonzero(areas < smallest))] = 0
     instance = np.zeros(category.shape, np.uint16)
-    for index in _COUNTABLE_INDICES:
+    for index in _indices(names, things):
         mask = category == index
         if mask.any():
             parts = colour_correction.number_components(mask, smallest)
             instance += parts
             category[mask & (parts == 0)] = 0
-    return LabelImages(category, instance)
+    return LabelImages(category, instance, names)
 
 
 @estimators.register("sam3", needs="weights", version=1)

@@ -17,6 +17,7 @@ from worldgauge.core.model import ModelSpec, RolloutRequest, View
 from worldgauge.core.video import Clip, Writer
 from worldgauge.models import models
 from worldgauge.worlds import open_world
+from worldgauge.worlds.recorded import RECORDED
 
 
 @models.register("truth")
@@ -160,7 +161,7 @@ class _Rendered:
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Render the world along `camera_path`."""
         path = self.camera_path(request)
-        if path is None or request.world is None:
+        if path is None or request.world is None or request.world.name == RECORDED:
             raise NotApplicableError(
                 f"'{self.spec.name}' needs a world that can be rendered; published recordings have none"
             )

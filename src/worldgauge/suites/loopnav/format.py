@@ -35,6 +35,7 @@ from worldgauge.core.video import Clip, Writer
 from worldgauge.suites.loopnav import format_records
 from worldgauge.suites.loopnav.format_records import Fault, WalkMeasures
 from worldgauge.worlds import files_of, located
+from worldgauge.worlds.recorded import with_truth
 from worldgauge.worlds.voxel.world import EYE_HEIGHT_M, VERTICAL_FOV_DEG
 from worldgauge.worlds.walking.walk import LoopKind, Walk, WalkGoal
 
@@ -338,7 +339,7 @@ def load(trajectory: LoopTrajectory, world: WorldFacts | None = None, pictures: 
         "pictures": pictures,
         "captions": [[frame, one.caption] for frame, one in enumerate(records) if one.caption],
     }
-    return Episode(
+    episode = Episode(
         id=trajectory.id,
         clip=clip,
         poses=walk.poses,
@@ -347,6 +348,7 @@ def load(trajectory: LoopTrajectory, world: WorldFacts | None = None, pictures: 
         world=world,
         facts=facts,
     )
+    return with_truth(episode)
 
 
 def fingerprint_of(trajectory: LoopTrajectory, world: WorldFacts | None) -> str:

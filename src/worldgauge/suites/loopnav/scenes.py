@@ -21,7 +21,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, Task, cached_by_task, mean_of_known
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.perception import estimators
-from worldgauge.perception.colour_correction import FRAMES
+from worldgauge.perception.colour_correction import FRAMES, Palette
 from worldgauge.perception.instances import CATEGORIES, SceneGraph
 from worldgauge.perception.score_device import Means, ScoreDevice, pairs_at_once
 from worldgauge.perception.segment import Balanced, ExactSegmenter, LabelImages, Segmentation, Segmenter, min_area
@@ -32,7 +32,10 @@ from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View, open_world
+from worldgauge.worlds.recorded import Recorded
 
+PALETTE_FRAMES, PALETTE_WIDTH_PX = 32, 160
+"""Frames of a labelled recording, and their width, from which the colours of its categories are learned."""
 COVERAGE_WIDTH_PX = 160
 COVERAGE_STRIDE = 4
 
@@ -47,9 +50,8 @@ class SegmentedFrame(NamedTuple):
     looks: dict[str, FloatArray] | None
 
 
-def fitted_segmenter(name: str, frames: Clip, indices: Sequence[int]) -> Segmenter:
-    """A registered segmenter, fitted to a clip if it takes back what was done to the clip's colours."""
-    segmenter = _segmenter(name)
+def fitted_segmenter(segmenter: Segmenter, frames: Clip, indices: Sequence[int]) -> Segmenter:
+    """A segmenter, fitted to a clip if it takes back what was done to the clip's colours."""
     if not isinstance(segmenter, Balanced) or not indices:
         return segmenter
     return segmenter.fitted(list(frames.take(indices[:: math.ceil(len(indices) / FRAMES)])))
@@ -62,7 +64,7 @@ def segment_frames(
     masks = [segmenter.segment(frame, None) for frame in frames]
     labels = [one for one in masks if isinstance(one, LabelImages)]
     # Masks of a network may overlap; they are no label images.
-    on_device = device is not None and len(labels) == len(masks)
+    on_device = device is not None and len(labels) == len(masks) and all(one.names == CATEGORIES for one in labels)
     scenes = device.scenes(labels) if device is not None and on_device else [one.scene() for one in masks]
     return [SegmentedFrame(scene, _looks(frame, one)) for frame, one, scene in zip(frames, masks, scenes, strict=True)]
 
@@ -71,18 +73,51 @@ def _looks(rgb: Image, masks: Segmentation) -> dict[str, FloatArray] | None:
     if not isinstance(masks, LabelImages):
         return None
     least = min_area(masks.category.shape)
-    return variants.mean_colours(rgb, masks.category, masks.instance, CATEGORIES, min_area=least)
+    return variants.mean_colours(rgb, masks.category, masks.instance, masks.names, min_area=least)
 
 
-def has_scene_categories(world: WorldFacts | None) -> bool:
-    """Whether the world is known and has SGCS's ten categories, by name."""
-    return world is not None and set(CATEGORIES) <= set(open_world(world).categories)
+def exact_segmenter(facts: WorldFacts | None) -> ExactSegmenter | None:
+    """Exact masks of a world: of SGCS's ten categories, or of those of a labelled recording. None without either."""
+    if facts is None:
+        return None
+    world = open_world(facts)
+    if isinstance(world, Recorded):
+        return ExactSegmenter(world.categories, world.truth.categories, world.truth.things) if world.labelled else None
+    return ExactSegmenter(world.categories) if set(CATEGORIES) <= set(world.categories) else None
 
 
 @lru_cache(maxsize=2)
-def _segmenter(name: str) -> Segmenter:
+def _registered(name: str) -> Segmenter:
     segmenter: Segmenter = estimators.get(name)()
     return segmenter
+
+
+def _segmenter(task: Task, name: str, episode: Episode) -> Segmenter:
+    """A segmenter by its name. Of a labelled recording, "exact" and "balanced" know the recording's categories."""
+    if name == "exact":
+        found = exact_segmenter(episode.world)
+        if found is None:
+            raise NotApplicableError("exact masks need a world with SGCS's categories, or a recording with labels")
+        return found
+    own = _own_palette(task, episode=episode) if name == "balanced" else None
+    return own or _registered(name)
+
+
+@cached_by_task(maxsize=8)
+def _own_palette(task: Task, *, episode: Episode) -> Balanced | None:
+    """The segmenter by the colours that a labelled recording shows; None for other recordings."""
+    world = None if episode.world is None else open_world(episode.world)
+    if not isinstance(world, Recorded) or not world.labelled:
+        return None
+    clip, camera = episode.clip, world.truth.camera
+    small = camera.resized(PALETTE_WIDTH_PX, max(1, round(PALETTE_WIDTH_PX * camera.height / camera.width)))
+    indices = range(0, len(clip), math.ceil(len(clip) / PALETTE_FRAMES))
+    frames = clip.picked(indices, clip.fps).resized(small.width, small.height)
+    labels = [world.view(episode.poses[index], small).category for index in indices]
+    pixels, category = np.concatenate(list(frames)).reshape(-1, 3), np.concatenate(labels).ravel()
+    shown = [index for index in range(1, len(world.categories)) if (category == index).any()]
+    palette = Palette(world.categories, [(index, pixels[category == index]) for index in shown])
+    return Balanced(palette=palette, things=world.truth.things)
 
 
 @cached_by_task(maxsize=CACHED)
@@ -102,7 +137,7 @@ def truth_scenes(
         clip = clip.cropped(crop[0], crop[1])
         camera = camera.cropped(clip.width, clip.height)
     resized = clip.resized(*size)
-    fitted = _fitted_to_truth(task, size, crop, segmenter, fit_to, frames=resized)
+    fitted = _fitted_to_truth(task, size, crop, segmenter, fit_to, frames=resized, episode=episode)
     views = _views(episode, indices, camera.resized(*size), segmenter)
     seen = [(frame, fitted.segment(frame, view)) for frame, view in zip(resized.take(indices), views, strict=True)]
     return [SegmentedFrame(masks.scene(), _looks(frame, masks)) for frame, masks in seen]
@@ -110,10 +145,17 @@ def truth_scenes(
 
 @cached_by_task(maxsize=2)
 def _fitted_to_truth(
-    task: Task, size: tuple[int, int], crop: tuple[int, ...], segmenter: str, fit_to: tuple[int, ...], *, frames: Clip
+    task: Task,
+    size: tuple[int, int],
+    crop: tuple[int, ...],
+    segmenter: str,
+    fit_to: tuple[int, ...],
+    *,
+    frames: Clip,
+    episode: Episode,
 ) -> Segmenter:
     """The segmenter of the recording, for the way back and for the look-around."""
-    return fitted_segmenter(segmenter, frames, fit_to)
+    return fitted_segmenter(_segmenter(task, segmenter, episode), frames, fit_to)
 
 
 def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: str) -> Iterator[View | None]:
@@ -121,12 +163,7 @@ def _views(episode: Episode, indices: Sequence[int], camera: Camera, segmenter: 
     if segmenter != "exact":
         yield from (None for _ in indices)
         return
-    if episode.world is None:
-        raise NotApplicableError("exact masks need a world that can be rendered; set segmenter=balanced")
-    if not has_scene_categories(episode.world):
-        raise NotApplicableError(
-            f"world '{episode.world.name}' has none of the categories that exact masks are made of"
-        )
+    assert episode.world is not None  # or there would be no exact segmenter
     world = open_world(episode.world)
     for index in indices:
         yield world.view(episode.poses[index], camera)
@@ -153,10 +190,11 @@ def coverage_of(task: Task, frames_shown: tuple[int, ...]) -> list[float | None]
 @cached_by_task(maxsize=CACHED)
 def segmenter_accuracy(task: Task, indices: tuple[int, ...], segmenter: str, *, episode: Episode) -> Accuracy | None:
     """Compare a segmenter with exact masks; None where the world has none."""
-    if episode.world is None or not has_scene_categories(episode.world):
+    exact = exact_segmenter(episode.world)
+    if episode.world is None or exact is None:
         return None
-    world, exact = open_world(episode.world), ExactSegmenter()
-    by_colour = fitted_segmenter(segmenter, episode.clip, indices)
+    world = open_world(episode.world)
+    by_colour = fitted_segmenter(_segmenter(task, segmenter, episode), episode.clip, indices)
 
     def pairs() -> Iterator[tuple[LabelImages, LabelImages]]:
         for index, frame in zip(indices, episode.clip.take(indices), strict=True):
@@ -190,14 +228,14 @@ def scene_scores(
 ) -> Iterator[Score]:
     """SGCS and every variant that needs no weights, from one segmentation of each sampled frame."""
     segmenter = settings.segmenter or "balanced"
-    known = has_scene_categories(episode.world) and episode.facts.get("pictures", "ours") == "ours"
+    known = exact_segmenter(episode.world) is not None and episode.facts.get("pictures", "ours") == "ours"
     fits = known or segmenter not in (*BY_COLOUR, "exact")
     missing = None
     try:
-        _segmenter(segmenter)
+        _segmenter(record.task, segmenter, episode)
     except (AbsentWeightsError, MissingExtraError) as error:
         missing = str(error)
-    foreign = episode.world is not None and not has_scene_categories(episode.world)
+    foreign = episode.world is not None and exact_segmenter(episode.world) is None
     if settings.segmenter is None and not fits:
         missing = OTHER_CATEGORIES if foreign else NO_SEGMENTER
     pairs = sample_pairs(len(rollout), len(truth), settings.stride)
@@ -212,7 +250,8 @@ def scene_scores(
     width, height = min(rollout.width, truth.width), min(rollout.height, truth.height)
     fitted = rollout.resized(width, height)
     at_once = pairs_at_once(width, height)
-    seen = partial(segment_frames, segmenter=fitted_segmenter(by_pixels, fitted, pairs.indices_a), device=means.device)
+    own = fitted_segmenter(_segmenter(record.task, by_pixels, episode), fitted, pairs.indices_a)
+    seen = partial(segment_frames, segmenter=own, device=means.device)
     # A process has one segmenter of a name, and nobody knows whether threads may share a network or an outside one.
     safe = by_pixels in BY_COLOUR
     got = list(means.each(seen, fitted.take(pairs.indices_a), at_once=at_once, is_thread_safe=safe))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from worldgauge.suites.loopnav import format as loopnav
 from worldgauge.suites.loopnav.format import FPS, LoopTrajectory, pictures_of, worlds_of
 from worldgauge.suites.loopnav.format_records import FILE_FAULTS
 from worldgauge.suites.loopnav.settings import LoopNavSettings
+from worldgauge.worlds.recorded import facts_of, truth_beside
 
 MIN_CONTEXT = 32
 """Frames of exploration below which a loop is rejected."""
@@ -36,7 +37,7 @@ def tasks(source: Path, settings: LoopNavSettings) -> Iterator[Task]:
         )
     _demand_horizon(source, chosen, settings)
     worlds, pictures = worlds_of(root), pictures_of(root)
-    recordings = {one.id: _Recording(one, worlds.get(one.location), pictures) for one in chosen}
+    recordings = {one.id: _Recording(one, _world(one, worlds), pictures) for one in chosen}
     _recordings.hold(str(root), recordings)
     for trajectory, world, _ in recordings.values():
         split = generated_from(trajectory, settings)
@@ -137,7 +138,13 @@ class _Recording(NamedTuple):
 
 def _read(source: Path, id: str) -> dict[str, _Recording]:
     one = loopnav.find(source, id)
-    return {} if one is None else {id: _Recording(one, worlds_of(source).get(one.location), pictures_of(source))}
+    return {} if one is None else {id: _Recording(one, _world(one, worlds_of(source)), pictures_of(source))}
+
+
+def _world(trajectory: LoopTrajectory, worlds: Mapping[str, WorldFacts]) -> WorldFacts | None:
+    """The world of a recording: what lies beside it, else that of its location."""
+    file = truth_beside(trajectory.video)
+    return worlds.get(trajectory.location) if file is None else facts_of(file)
 
 
 _recordings = TaskData(

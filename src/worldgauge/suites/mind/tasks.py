@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from worldgauge.core.episode import Episode
+from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError, NotApplicableError
 from worldgauge.core.io import cached_by_stamp, digest_of, dumps
 from worldgauge.core.video import Clip, problems
@@ -17,6 +17,7 @@ from worldgauge.suites.mind.format.files import FPS, PERSPECTIVES, MindClip, Par
 from worldgauge.suites.mind.format.read import discover, find, fingerprint_of, load
 from worldgauge.suites.mind.format.write import submitted_path, submitted_paths
 from worldgauge.suites.mind.settings import MindSettings
+from worldgauge.worlds.recorded import RECORDED, read_truth
 
 PARTS: dict[str, Part] = {"mem": "mem_test", "action_space": "action_space_test", "mirror": "mirror_test"}
 """Name of a test -> its folder."""
@@ -52,9 +53,16 @@ def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
             sample={"source": str(root), "broken": clip.fault} | ({"submitted": True} if clip.is_submitted else {}),
             fingerprint=fingerprint_of(clip),
             group=group,
-            cluster="" if clip.world is None else f"{clip.family}-{digest_of(dumps(clip.world.params))[:12]}",
+            cluster="" if clip.world is None else _cluster(clip.world, clip.family),
             skip=_too_short(clip, settings),
         )
+
+
+def _cluster(world: WorldFacts, family: str | None) -> str:
+    """Name of a world, the same on every machine."""
+    if world.name == RECORDED:
+        return read_truth(Path(str(world.params["file"]))).place
+    return f"{family}-{digest_of(dumps(world.params))[:12]}"
 
 
 def _demand_horizon(source: Path, found: list[MindClip], settings: MindSettings) -> None:

@@ -33,8 +33,8 @@ from worldgauge.suites.loopnav.metrics.sgcs import (
     video_score,
 )
 
-STUFF = ("sky", "grass", "path", "dirt", "sand", "snow", "water")
-"""Ground, water and sky: what has no countable objects. The rest are objects: building, tree, flower."""
+STUFF = ("sky", "grass", "path", "dirt", "sand", "snow", "water", "ceiling", "floor", "wall")
+"""What has no countable objects: ground, water, sky, and the shell of a room."""
 
 BACKDROP = ("sky", "grass")
 """What a frame that has left the settlement, or a collapsed model, still shows."""

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from worldgauge.core.errors import ShapeError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.metrics._registry import metric
-from worldgauge.perception.instances import CATEGORIES, Instances, SceneGraph
+from worldgauge.perception.instances import Instances, SceneGraph
 from worldgauge.perception.segment import LabelImages
 
 _S = TypeVar("_S", bound=np.generic)
@@ -361,14 +361,16 @@ class Accuracy(NamedTuple):
 
 def accuracy_against_exact(pairs: Iterable[tuple[LabelImages, LabelImages]]) -> Accuracy:
     """Accuracy of a segmenter over frames, from pairs of its labels and the exact ones."""
-    size = len(CATEGORIES)
-    counts = np.zeros((size + 1, size + 1), np.int64)
+    counts: Counts | None = None
+    names: tuple[str, ...] = ()
     scores: list[float | None] = []
     for got, exact in pairs:
-        counts += confusion(got.category, exact.category, size)
+        names = exact.names
+        found = confusion(got.category, exact.category, len(names))
+        counts = found if counts is None else counts + found
         height, width = exact.category.shape
         scores.append(frame_sgcs(got.scene(), exact.scene(), height=height, width=width).value)
-    if not scores:
+    if counts is None:
         raise ShapeError("no frames to measure a segmenter on")
-    iou = dict(zip(CATEGORIES, category_iou(counts), strict=True))
+    iou = dict(zip(names, category_iou(counts), strict=True))
     return Accuracy(pixel_accuracy(counts), iou, video_score(scores).value, len(scores))

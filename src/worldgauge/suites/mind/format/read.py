@@ -32,6 +32,7 @@ from worldgauge.core.video import Clip, header_frames
 from worldgauge.suites.mind.actions import MIRROR_PATHS, Perspective, actions_of, space_of
 from worldgauge.suites.mind.format import files
 from worldgauge.suites.mind.format.files import MindClip, Part
+from worldgauge.worlds.recorded import RECORDED, facts_of, truth_beside, with_truth
 
 
 def discover(
@@ -155,10 +156,12 @@ def _examined(at: _Loading, clip: MindClip) -> MindClip:
         clip = _with_records(clip)
         if clip.sidecar is not None:
             clip = with_sidecar(clip, files.read_sidecar(clip.sidecar))
-        clip = replace(clip, video=at.needed(files.VIDEO, "it holds the frames"))
-        assert clip.video is not None
-        if (frames := _stated_frames(clip.video)) not in (0, clip.frames):
-            frames = _shown_frames(clip.video)  # a header also counts frames that a cut left hidden
+        video = at.needed(files.VIDEO, "it holds the frames")
+        clip = replace(clip, video=video)
+        if (truth := truth_beside(video)) is not None:
+            clip = replace(clip, world=facts_of(truth), camera=None)
+        if (frames := _stated_frames(video)) not in (0, clip.frames):
+            frames = _shown_frames(video)  # a header also counts frames that a cut left hidden
         if abs(frames - clip.frames) == 1:
             odd = f"{files.VIDEO} has {frames} frames, {files.ACTIONS} {clip.frames} rows: what both have counts"
             clip = replace(clip, frames=min(frames, clip.frames), warnings=(*clip.warnings, odd))
@@ -395,6 +398,8 @@ def fingerprint_of(clip: MindClip) -> str:
         whole.update(digest_or_fault(path))
     if clip.path is not None and clip.records is None:
         whole.update(defined_keys(clip.path).tobytes())
+    if clip.world is not None and clip.world.name == RECORDED:
+        whole.update(str(clip.world.digest).encode())
     return whole.hexdigest()
 
 
@@ -404,7 +409,7 @@ def _recording(clip: MindClip) -> Episode:
     if max(len(video), len(file.keys)) - count > 1:
         raise DataError(f"{clip.video}: {len(video)} frames, but {len(file.keys)} rows in {clip.records}")
     check_size(clip, (video.width, video.height), str(clip.video))
-    return Episode(
+    episode = Episode(
         id=clip.id,
         clip=video[:count],
         poses=poses_of_file(file, clip.perspective, str(clip.records))[:count],
@@ -413,6 +418,7 @@ def _recording(clip: MindClip) -> Episode:
         world=clip.world,
         facts=_facts(clip) | {"pose_known": True, "caption": file.caption or _caption(clip)},
     )
+    return with_truth(episode)
 
 
 def _start(clip: MindClip) -> Episode:
@@ -448,7 +454,7 @@ def _facts(clip: MindClip) -> dict[str, Any]:
         "delta_r_deg": delta_r,
         "delta_p_cm_s": delta_p,
         "space_known": clip.space_known,
-        "camera_known": clip.camera is not None,
+        "camera_known": clip.camera is not None or (clip.world is not None and clip.world.name == RECORDED),
     }
 
 
