@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from worldgauge.suites.mineanybuild.format_reader import load as load_builds
     from worldgauge.suites.mineanybuild.generate.structures import structures
+    from worldgauge.worlds.recorded import Truth, write_truth
 
 __all__ = [
     "CAMERA_MOTION",
@@ -63,6 +64,7 @@ __all__ = [
     "Made",
     "Motion",
     "Spread",
+    "Truth",
     "WorldFacts",
     "Writer",
     "check_data",
@@ -86,6 +88,7 @@ __all__ = [
     "world_seed_of",
     "write_file",
     "write_png",
+    "write_truth",
 ]
 
 __getattr__, __dir__ = lazy(
@@ -103,5 +106,6 @@ __getattr__, __dir__ = lazy(
         ),
         "suites.mineanybuild.format_reader": "load_builds=load",
         "suites.mineanybuild.generate.structures": "structures",
+        "worlds.recorded": "Truth write_truth",
     },
 )

@@ -172,6 +172,8 @@ def test_a_recording_without_truth_has_no_such_score(both: tuple[Path, Path], tm
     shutil.copytree(both[1], tmp_path / "data")
     for file in (tmp_path / "data").rglob(f"*{SUFFIX}"):
         file.unlink()
-    result = wg.run("loopnav", model="freeze", data=tmp_path / "data", out=tmp_path / "r", settings={"selection": "all"})
+    result = wg.run(
+        "loopnav", model="freeze", data=tmp_path / "data", out=tmp_path / "r", settings={"selection": "all"}
+    )
     frame = result.frame
     assert frame[frame.metric.isin(["sgcs", "coverage", "returned_mse"])].value.isna().all()

@@ -55,6 +55,12 @@ class Truth:
         things: Categories whose instances are counted.
         place: Name of the place. Recordings of other places are those that `forgetful` shows.
         layers: Which pictures there are of each frame.
+
+    Example:
+        >>> from worldgauge.world import Camera
+        >>> truth = Truth(Camera.from_horizontal_fov(8, 6, 90), np.eye(4)[None], ("floor", "barrel"), ("barrel",))
+        >>> truth.categories[0]  # of the pixels with the value 1
+        'floor'
     """
 
     camera: Camera
@@ -66,7 +72,26 @@ class Truth:
 
 
 def write_truth(path: Path, truth: Truth, frames: Iterable[Mapping[str, NDArray[Any]]] = ()) -> None:
-    """Write the truth of a recording, with the same layers (H, W) for each frame: labels, and depth in metres."""
+    """Write the truth of a recording.
+
+    Args:
+        path: The file, named as the video but for its end: `walk.truth.zip` for `walk.avi`.
+        truth: What holds for all frames. Its `layers` are those that the frames have.
+        frames: For each frame, layers (H, W) by name: "category" and "instance" uint16, "depth" in metres along the
+            optical axis, infinite for the sky. All frames have the same ones.
+
+    Raises:
+        ShapeError: A frame has other layers than the first.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from worldgauge.world import Camera
+        >>> truth = Truth(Camera.from_horizontal_fov(8, 6, 90), np.eye(4)[None], ("floor",))
+        >>> write_truth(Path("walk.truth.zip"), truth, [{"category": np.ones((6, 8), np.uint16)}])
+        >>> from worldgauge.worlds.recorded import read_truth
+        >>> read_truth(Path("walk.truth.zip")).layers
+        ('category',)
+    """
     layers: tuple[str, ...] | None = None
     with atomic_file(path) as file, zipfile.ZipFile(file, "w") as packed:
         for index, frame in enumerate(frames):
