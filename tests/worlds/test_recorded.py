@@ -148,7 +148,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_a_recording_with_its_own_truth_has_every_score(both: tuple[Path, Path], tmp_path: Path) -> None:
-    ours, theirs = both
+    _, theirs = both
     models = ["memory", "forgetful", "freeze", "drift"]
     named = ["coverage", "returned_mse", "returned_detail", "sgcs_chance_corrected", "loop_closure"]
     found = {}
