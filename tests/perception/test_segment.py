@@ -7,7 +7,7 @@ from support.paint import painted_colours
 from worldgauge.core.errors import NotApplicableError, ShapeError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.perception import estimators
-from worldgauge.perception.colour_correction import classify, colour_table, number_components
+from worldgauge.perception.colour_correction import classify, embedded_palette, number_components
 from worldgauge.perception.instances import CATEGORIES
 from worldgauge.perception.segment import COUNTABLE, Balanced, Colour, ExactSegmenter, LabelImages, Masks, min_area
 from worldgauge.suites.loopnav.metrics.sgcs import accuracy_against_exact, frame_sgcs
@@ -133,7 +133,7 @@ def test_components_and_colour_tables_by_hand():
     assert sorted(np.bincount(parts[parts > 0])[1:].tolist()) == [100, 100, 125, 200]
     assert (parts[~mask] == 0).all()
     assert (parts[40:42, 300:302] == 0).all(), "too small"
-    table = colour_table(1.0)
+    table = embedded_palette().table(1.0)
     assert table.shape == (len(VOXEL_CATEGORIES), 1 << 18)
     assert np.isfinite(table).all()
 

@@ -16,7 +16,7 @@ from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.worlds import open_world
-from worldgauge.worlds.recorded import SUFFIX, Recorded, Truth, facts_of, read_truth, write_truth
+from worldgauge.worlds.recorded import SUFFIX, RecordingWorld, Truth, facts_of, read_truth, write_truth
 
 CAMERA = Camera.from_horizontal_fov(8, 6, 90)
 POSES = pose_from_yaw_pitch(np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 1.0]]), np.zeros(2))
@@ -42,7 +42,7 @@ def test_what_is_written_is_read(file: Path) -> None:
     truth = read_truth(file)
     assert (truth.camera, truth.categories, truth.things, truth.place) == (CAMERA, NAMES, ("barrel",), "e1m1")
     assert np.allclose(truth.poses, POSES, atol=1e-12)
-    view = Recorded(str(file)).view(POSES[1], CAMERA, position=True)
+    view = RecordingWorld(str(file)).view(POSES[1], CAMERA, position=True)
     want = layers(2, 3.0)
     assert (view.category == want["category"]).all()
     assert (view.instance == want["instance"]).all()
@@ -53,7 +53,7 @@ def test_what_is_written_is_read(file: Path) -> None:
 
 
 def test_a_smaller_or_narrower_camera_sees_the_same_place(file: Path) -> None:
-    world = Recorded(str(file))
+    world = RecordingWorld(str(file))
     small = world.view(POSES[0], CAMERA.resized(4, 3))
     assert (small.category == layers()["category"][::2, ::2]).all()
     narrow = world.view(POSES[0], CAMERA.cropped(4, 6))
@@ -67,14 +67,14 @@ def test_it_can_be_viewed_only_as_its_camera_saw_it(file: Path) -> None:
     elsewhere = POSES[0].copy()
     elsewhere[0, 3] += 0.5
     with pytest.raises(NotApplicableError, match="only as its camera saw it"):
-        Recorded(str(file)).view(elsewhere, CAMERA)
+        RecordingWorld(str(file)).view(elsewhere, CAMERA)
 
 
 def test_intrinsics_alone_are_enough(tmp_path: Path) -> None:
     path = tmp_path / f"walk{SUFFIX}"
     write_truth(path, Truth(CAMERA, POSES))
     world = open_world(facts_of(path))
-    assert isinstance(world, Recorded)
+    assert isinstance(world, RecordingWorld)
     assert not world.labelled
     assert np.isinf(world.view(POSES[0], CAMERA).depth).all()
 
@@ -107,7 +107,7 @@ def test_damaged_files_are_refused(file: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(file, "a") as packed, pytest.warns(UserWarning, match="Duplicate"):
         packed.writestr("category/000000.png", b"not a picture")
     with pytest.raises(DataError, match=r"category/000000.png: not a PNG"):
-        Recorded(str(file)).view(POSES[0], CAMERA)
+        RecordingWorld(str(file)).view(POSES[0], CAMERA)
     (tmp_path / "bad.zip").write_bytes(b"PK nothing")
     with pytest.raises(DataError, match="cannot be read"):
         read_truth(tmp_path / "bad.zip")
@@ -120,11 +120,11 @@ def test_a_picture_of_another_size_or_an_unnamed_category_is_refused(tmp_path: P
     path = tmp_path / f"walk{SUFFIX}"
     write_truth(path, Truth(CAMERA.resized(16, 12), POSES, NAMES), [layers(), layers()])
     with pytest.raises(DataError, match="is not 16x12 pixels"):
-        Recorded(str(path)).view(POSES[0], CAMERA)
+        RecordingWorld(str(path)).view(POSES[0], CAMERA)
     path = tmp_path / f"other{SUFFIX}"
     write_truth(path, Truth(CAMERA, POSES, NAMES), [layers(3), layers(3)])
     with pytest.raises(DataError, match="category 3, and 2 are named"):
-        Recorded(str(path)).view(POSES[0], CAMERA)
+        RecordingWorld(str(path)).view(POSES[0], CAMERA)
 
 
 @pytest.fixture(scope="module")

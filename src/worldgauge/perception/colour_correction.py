@@ -53,7 +53,7 @@ BUILDING_BIAS = -0.15
 """Log-likelihood taken from the category with the most materials, which wins most ties."""
 
 
-class Palette:
+class CategoryColours:
     """The colours that categories show.
 
     `names` begins with that of no category. `materials` are pairs of a category's index and colours (n, 3) uint8, each
@@ -96,7 +96,7 @@ class Palette:
         return np.asarray(np.rint(_UNIT * smooth), np.int64).ravel()
 
 
-def classify(rgb: NDArray[np.uint8], rule: Rule = SHARP, palette: Palette | None = None) -> NDArray[np.uint16]:
+def classify(rgb: NDArray[np.uint8], rule: Rule = SHARP, palette: CategoryColours | None = None) -> NDArray[np.uint16]:
     """Category of every pixel of an image, as an index into the palette's names. rgb: (H, W, 3) uint8."""
     codes = _codes(np.ascontiguousarray(rgb))
     near, wide = (max(3, round(side * rgb.shape[1] / 640) | 1) for side in (rule.near_px, rule.wide_px))
@@ -124,9 +124,9 @@ def _mean(plane: NDArray[np.float32], side: int) -> NDArray[np.float32]:
 
 
 @lru_cache(maxsize=1)
-def embedded_palette() -> Palette:
+def embedded_palette() -> CategoryColours:
     """The colours of the embedded worlds of blocks."""
-    return Palette(CATEGORIES, _materials(), {"building": BUILDING_BIAS})
+    return CategoryColours(CATEGORIES, _materials(), {"building": BUILDING_BIAS})
 
 
 def _materials() -> list[tuple[int, NDArray[np.uint8]]]:
@@ -279,7 +279,7 @@ class Correction:
         return np.asarray(cv2.LUT(_blurred(frame), _curves(self.gains, self.offset)[None]), np.uint8)
 
 
-def estimate_correction(frames: Sequence[Image], palette: Palette | None = None) -> Correction:
+def estimate_correction(frames: Sequence[Image], palette: CategoryColours | None = None) -> Correction:
     """Estimate the gains and the offset that a clip of a palette's world needs, from about FRAMES frames.
     Any other clip is only made as similar to such a world as gains and an offset can."""
     from scipy.optimize import minimize

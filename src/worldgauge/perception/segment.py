@@ -150,7 +150,7 @@ class Balanced:
     def __init__(
         self,
         correction: Correction | None = None,
-        palette: colour_correction.Palette | None = None,
+        palette: colour_correction.CategoryColours | None = None,
         things: Sequence[str] = COUNTABLE,
     ) -> None:
         self._correction, self._palette, self._things = correction, palette, things
@@ -193,7 +193,7 @@ def _indices(names: Sequence[str], things: Sequence[str]) -> list[int]:
 def _labels(
     rgb: NDArray[np.uint8],
     rule: colour_correction.Rule,
-    palette: colour_correction.Palette | None = None,
+    palette: colour_correction.CategoryColours | None = None,
     things: Sequence[str] = COUNTABLE,
 ) -> LabelImages:
     """Category of every pixel, and the connected parts of countable ones as instances."""

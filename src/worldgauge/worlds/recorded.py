@@ -173,7 +173,7 @@ def _bytes(packed: zipfile.ZipFile, name: str, most: int, path: Path) -> bytes:
 
 
 @worlds.register(RECORDED, files=("file",), panorama=False)
-class Recorded:
+class RecordingWorld:
     """What the camera of a recording saw. It can be viewed from the recorded poses only."""
 
     def __init__(self, file: str) -> None:

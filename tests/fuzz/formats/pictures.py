@@ -9,8 +9,10 @@ import numpy as np
 from PIL import Image
 
 from fuzz.format import Format
+from worldgauge.core.geometry import Camera
 from worldgauge.core.image import png, png_size, read_png
 from worldgauge.core.video import Clip, Kind, Writer, problems
+from worldgauge.worlds.recorded import RecordingWorld, Truth, write_truth
 
 FRAMES = np.random.default_rng(0).integers(0, 256, (6, 18, 32, 3), dtype=np.uint8)
 
@@ -56,7 +58,22 @@ def _read_png(folder: Path) -> None:
     read_png(folder / "a.png")
 
 
+def _make_truth(folder: Path) -> None:
+    truth = Truth(Camera.from_horizontal_fov(8, 6, 90), np.tile(np.eye(4), (2, 1, 1)), ("floor", "barrel"), ("barrel",))
+    labels = np.ones((6, 8), np.uint16)
+    frame = {"category": labels, "instance": labels, "depth": labels.astype(np.float32)}
+    write_truth(folder / "a.truth.zip", truth, [frame] * 2)
+
+
+def _read_recorded(folder: Path) -> None:
+    world = RecordingWorld(str(folder / "a.truth.zip"))
+    for pose in world.truth.poses:
+        view = world.view(pose, Camera.from_horizontal_fov(4, 3, 60), position=True)
+        assert view.category.max() < len(world.categories)
+
+
 FORMATS = (
+    Format("truth", _make_truth, _read_recorded),
     Format("avi", _make_video("a.avi", "mjpg"), _read_video, video=True),
     Format("mp4", _make_video("a.mp4", "viewable"), _read_video, video=True),
     Format("gif", _make_gif, _read_video, video=True, weight=0.5),

@@ -272,7 +272,7 @@ class Watched(Colour):
 @pytest.mark.parametrize(("segmenter", "is_shared"), [("colour", True), ("sam3", False)])
 def test_threads_share_no_segmenter_but_ours(segmenter, is_shared, tasks, task_context, monkeypatch):
     watched = Watched()
-    monkeypatch.setattr(segmentation, "_segmenter", lambda name: watched)
+    monkeypatch.setattr(segmentation, "_segmenter", lambda task, name, episode: watched)
     task_context.means = Means(3)
     suite = LoopNav(segmenter=segmenter)
     scores = {s.metric: s for s in suite.score(suite.perform(tasks[0], Small(), task_context), task_context)}

@@ -21,7 +21,7 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, Task, cached_by_task, mean_of_known
 from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.perception import estimators
-from worldgauge.perception.colour_correction import FRAMES, Palette
+from worldgauge.perception.colour_correction import FRAMES, CategoryColours
 from worldgauge.perception.instances import CATEGORIES, SceneGraph
 from worldgauge.perception.score_device import Means, ScoreDevice, pairs_at_once
 from worldgauge.perception.segment import Balanced, ExactSegmenter, LabelImages, Segmentation, Segmenter, min_area
@@ -32,7 +32,7 @@ from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View, open_world
-from worldgauge.worlds.recorded import Recorded
+from worldgauge.worlds.recorded import RecordingWorld
 
 PALETTE_FRAMES, PALETTE_WIDTH_PX = 32, 160
 """Frames of a labelled recording, and their width, from which the colours of its categories are learned."""
@@ -81,7 +81,7 @@ def exact_segmenter(facts: WorldFacts | None) -> ExactSegmenter | None:
     if facts is None:
         return None
     world = open_world(facts)
-    if isinstance(world, Recorded):
+    if isinstance(world, RecordingWorld):
         return ExactSegmenter(world.categories, world.truth.categories, world.truth.things) if world.labelled else None
     return ExactSegmenter(world.categories) if set(CATEGORIES) <= set(world.categories) else None
 
@@ -107,7 +107,7 @@ def _segmenter(task: Task, name: str, episode: Episode) -> Segmenter:
 def _own_palette(task: Task, *, episode: Episode) -> Balanced | None:
     """The segmenter by the colours that a labelled recording shows; None for other recordings."""
     world = None if episode.world is None else open_world(episode.world)
-    if not isinstance(world, Recorded) or not world.labelled:
+    if not isinstance(world, RecordingWorld) or not world.labelled:
         return None
     clip, camera = episode.clip, world.truth.camera
     small = camera.resized(PALETTE_WIDTH_PX, max(1, round(PALETTE_WIDTH_PX * camera.height / camera.width)))
@@ -116,7 +116,7 @@ def _own_palette(task: Task, *, episode: Episode) -> Balanced | None:
     labels = [world.view(episode.poses[index], small).category for index in indices]
     pixels, category = np.concatenate(list(frames)).reshape(-1, 3), np.concatenate(labels).ravel()
     shown = [index for index in range(1, len(world.categories)) if (category == index).any()]
-    palette = Palette(world.categories, [(index, pixels[category == index]) for index in shown])
+    palette = CategoryColours(world.categories, [(index, pixels[category == index]) for index in shown])
     return Balanced(palette=palette, things=world.truth.things)
 
 
