@@ -95,7 +95,7 @@ def _html(tables: Iterable[Table]) -> str:
 class Result(RunResult):
     """One or more runs of a suite, which show themselves in a script and in a notebook.
 
-    Example:
+    Examples:
         >>> result = wg.run("mind", model=["freeze", "mean"], data="data", out="runs", settings={"tests": "mem"})
         >>> list(result.directories), len(result.frame.task.unique())
         (['freeze', 'mean'], 2)

@@ -15,7 +15,7 @@ import pytest
 import worldgauge as wg
 from support.commands import command
 from worldgauge.cli.evaluate import seconds_of
-from worldgauge.core.errors import ModelError, RunError, UsageError, WorldgaugeError
+from worldgauge.core.errors import MissingExtraError, ModelError, RunError, UsageError, WorldgaugeError
 from worldgauge.engine.sets import SetPart
 from worldgauge.suites.loopnav.suite import LoopNav
 from worldgauge.tools.evaluate import EvaluationRequest, check_models, lacks_data, plan_evaluation
@@ -152,6 +152,17 @@ def test_models_that_see_one_image_are_not_asked_to_remember(tmp_path: Path, dat
     with pytest.raises(UsageError, match="loopnav: It measures memory, and these models see at most 1 s of context"):
         plan_evaluation(request)
     assert plan_evaluation(replace(request, suites=("loopnav",))).chosen
+
+
+def test_a_suite_whose_scores_need_a_missing_package_is_left_out(
+    tmp_path: Path, model: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(self: LoopNav) -> None:
+        raise MissingExtraError("decoder 'x'", "sfm")
+
+    monkeypatch.setattr(LoopNav, "check_ready", absent)
+    with pytest.raises(UsageError, match=r"no suite fits these models: loopnav: decoder 'x' needs the extra 'sfm'"):
+        plan_evaluation(EvaluationRequest((model,), data=str(data), out=tmp_path / "out"))
 
 
 def test_a_plan_counts_the_baselines_that_see_what_the_model_sees(

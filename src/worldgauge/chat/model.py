@@ -129,7 +129,7 @@ class Limits:
     Raises:
         UsageError: A limit is out of range.
 
-    Example:
+    Examples:
         >>> limits = Limits(tokens_per_minute=1000)
         >>> with limits.admit(200) as call:
         ...     call.tokens
@@ -224,7 +224,7 @@ class ChatModel(Chat):
         UsageError: An argument is out of range or does not fit the others.
         RunError: The recording cannot be used.
 
-    Example:
+    Examples:
         >>> chat = ChatModel("qwen", "http://localhost:8000/v1")
         >>> chat.endpoint, chat.spent
         ('localhost:8000', 0.0)

@@ -98,7 +98,7 @@ class Message:
     Raises:
         UsageError: The role is unknown, or a picture is not in a message of the user.
 
-    Example:
+    Examples:
         >>> picture = np.zeros((2, 3, 3), np.uint8)
         >>> Message("user", ["What is this?", picture]).parts[0]
         'What is this?'

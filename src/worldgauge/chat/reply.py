@@ -24,7 +24,7 @@ class EndpointError(WorldgaugeError):
         message: The message.
         status: HTTP status; None when there was no response.
 
-    Example:
+    Examples:
         >>> EndpointError("answered 503: busy", status=503).status
         503
     """

@@ -379,7 +379,7 @@ class Prices:
         input: Price of a million input tokens.
         output: Price of a million output tokens.
 
-    Example:
+    Examples:
         >>> round(Prices(input=2.0, output=8.0).cost(input_tokens=1000, output_tokens=500), 6)
         0.006
     """

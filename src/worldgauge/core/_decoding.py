@@ -302,7 +302,7 @@ def problems(path: Path | str) -> list[str]:
     (single thread: other threads would log elsewhere), and the frame counts are compared. Damage that still decodes is
     not found: compare hashes when there are any.
 
-    Example:
+    Examples:
         >>> with Writer("walk.avi", fps=20, kind="mjpg") as out:
         ...     out.write(np.zeros((3, 16, 16, 3), np.uint8))
         >>> problems("walk.avi")

@@ -31,7 +31,7 @@ class Motion(NamedTuple):
         yaw: Radians, counter-clockwise (left) positive.
         pitch: Radians, up positive.
 
-    Example:
+    Examples:
         >>> Motion(forward=0.2, yaw=0.1)
         Motion(forward=0.2, left=0.0, up=0.0, yaw=0.1, pitch=0.0)
     """
@@ -52,7 +52,7 @@ class Axis:
         kind: "button" (0 or 1), "angle" (radians) or "length" (metres).
         motion: The move that the value 1 causes, used where no physics is available.
 
-    Example:
+    Examples:
         >>> Axis("ahead", "button", Motion(forward=0.2)).motion.forward
         0.2
     """
@@ -71,7 +71,7 @@ class ActionSpace:
         axes: The columns, in order.
         fps: Frames per second.
 
-    Example:
+    Examples:
         >>> axes = Axis("ahead", "length", Motion(forward=1.0)), Axis("turn", "angle", Motion(yaw=1.0))
         >>> space = ActionSpace("tank", axes, fps=10.0)
         >>> len(space), space.column("turn")
@@ -161,7 +161,7 @@ class Actions:
     Raises:
         ShapeError: The number of columns does not fit the space.
 
-    Example:
+    Examples:
         >>> actions = Actions(LOOP_WALK, np.array([[1, 0, 0, 0], [0, 0, 0.5, 0]], np.float32))
         >>> len(actions), actions.column("camera_yaw").tolist()
         (2, [0.0, 0.5])
@@ -227,7 +227,7 @@ def motions(actions: Actions) -> FloatArray:
     Returns:
         (T, 5) float64: forward, left and up in metres, yaw and pitch in radians.
 
-    Example:
+    Examples:
         >>> actions = Actions(LOOP_WALK, np.array([[1, 0, 0, 0], [0, 0, 0.5, 0]], np.float32))
         >>> motions(actions).round(3).tolist()
         [[0.216, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.5, 0.0]]
@@ -296,7 +296,7 @@ def prompts(actions: Actions) -> tuple[Prompt, ...]:
     Returns:
         The sentences in the order of their frames, the first from frame 0; empty where nothing can be said.
 
-    Example:
+    Examples:
         >>> keys = np.array([[1, 0, 0, 0]] * 10 + [[1, 0, 0.1, 0]] * 10, np.float32)
         >>> [(prompt.frame, prompt.text) for prompt in prompts(Actions(LOOP_WALK, keys))]
         [(0, 'Walk forward 2.2 metres.'), (10, 'Walk forward 2.2 metres and turn left 57 degrees.')]

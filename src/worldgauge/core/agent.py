@@ -25,7 +25,7 @@ class AgentSpec:
     Raises:
         UsageError: `inputs` names an unknown input.
 
-    Example:
+    Examples:
         >>> AgentSpec("truth", inputs=frozenset({"truth"})).privileged
         True
     """
@@ -66,7 +66,7 @@ class Problem:
         most: Largest size of the answer along each axis, in units of the suite; empty when there is no limit.
         truth: The right answer as text, for agents whose spec asks for it.
 
-    Example:
+    Examples:
         >>> Problem("task-1", "reasoning", "Which one fits?", seed=0, choices=("A", "B")).choices
         ('A', 'B')
     """
@@ -93,7 +93,7 @@ class Answer:
             `gives_up`: then the answer is wrong.
         notes: How the agent came to it, as plain JSON values for the record (prompts, tokens, costs).
 
-    Example:
+    Examples:
         >>> Answer("B", notes={"tokens": 12}).text
         'B'
     """
@@ -109,7 +109,7 @@ class Agent(Protocol):
     Attributes:
         spec: Name, inputs and settings.
 
-    Example:
+    Examples:
         >>> class First:
         ...     spec = AgentSpec("first")
         ...

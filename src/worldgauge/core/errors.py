@@ -13,7 +13,7 @@ class WorldgaugeError(Exception):
     Its text is one line without control characters: parts of it may come from a model or a file, and it is shown in
     terminals.
 
-    Example:
+    Examples:
         >>> str(wg.WorldgaugeError('two\\nlines'))
         'two lines'
     """
@@ -25,7 +25,7 @@ class WorldgaugeError(Exception):
 class UsageError(WorldgaugeError):
     """An argument or option that is unknown, out of range or does not fit the others.
 
-    Example:
+    Examples:
         >>> wg.run("mind", model="freeze", data="no/such/folder")
         Traceback (most recent call last):
         worldgauge.core.errors.UsageError: no/such/folder: no such folder
@@ -35,7 +35,7 @@ class UsageError(WorldgaugeError):
 class ShapeError(WorldgaugeError):
     """An array whose shape, dtype or value range is not what the function takes.
 
-    Example:
+    Examples:
         >>> from worldgauge.metrics import mse
         >>> mse(np.zeros((2, 4, 4, 3), np.uint8), np.zeros((2, 8, 8, 3), np.uint8))
         Traceback (most recent call last):
@@ -46,7 +46,7 @@ class ShapeError(WorldgaugeError):
 class DataError(WorldgaugeError):
     """A file of a data set is unreadable or contradicts itself; the message names the file and the field or frame.
 
-    Example:
+    Examples:
         >>> wg.verify("missing.zip")
         Traceback (most recent call last):
         worldgauge.core.errors.DataError: missing.zip: cannot be read (No such file or directory)
@@ -56,7 +56,7 @@ class DataError(WorldgaugeError):
 class WorldError(WorldgaugeError):
     """A world that cannot be built, or a move in it that cannot be made.
 
-    Example:
+    Examples:
         >>> issubclass(wg.WorldError, wg.WorldgaugeError)
         True
     """
@@ -65,7 +65,7 @@ class WorldError(WorldgaugeError):
 class ModelError(WorldgaugeError):
     """The model or agent under test did not keep the protocol: wrong frames, an exception, a hang.
 
-    Example:
+    Examples:
         >>> issubclass(wg.ModelError, wg.WorldgaugeError)
         True
     """
@@ -74,7 +74,7 @@ class ModelError(WorldgaugeError):
 class LostError(ModelError):
     """The process of a model died while it answered a request; a second attempt may succeed.
 
-    Example:
+    Examples:
         >>> issubclass(wg.LostError, wg.ModelError)
         True
     """
@@ -85,7 +85,7 @@ class NotApplicableError(WorldgaugeError):
 
     It counts as skipped with this reason, not as failed.
 
-    Example:
+    Examples:
         >>> issubclass(wg.NotApplicableError, wg.WorldgaugeError)
         True
     """
@@ -94,7 +94,7 @@ class NotApplicableError(WorldgaugeError):
 class RunError(WorldgaugeError):
     """A run folder that cannot be read, written or continued.
 
-    Example:
+    Examples:
         >>> wg.write_report("empty", "report.html")
         Traceback (most recent call last):
         worldgauge.core.errors.RunError: empty: neither a run folder (no run.json) nor a folder of run folders
@@ -104,7 +104,7 @@ class RunError(WorldgaugeError):
 class AbandonedError(RunError):
     """Whoever was to answer is not there: the run ends here, and nothing counts as failed. It can be continued.
 
-    Example:
+    Examples:
         >>> issubclass(wg.AbandonedError, wg.RunError)
         True
     """
@@ -117,7 +117,7 @@ class MissingExtraError(WorldgaugeError):
         what: The part that needs it.
         extra: Name of the extra.
 
-    Example:
+    Examples:
         >>> str(wg.MissingExtraError("Parquet", "parquet"))
         'Parquet needs the extra \\'parquet\\'; in a checkout: pip install --editable ".[parquet]"'
     """
@@ -135,7 +135,7 @@ class UnknownNameError(WorldgaugeError):
         name: The unknown name.
         known: All known names.
 
-    Example:
+    Examples:
         >>> str(wg.UnknownNameError("model", "memry", ["freeze", "memory"]))
         "no model 'memry'. Did you mean 'memory'? Known: freeze, memory"
     """

@@ -31,7 +31,7 @@ def pose_from_yaw_pitch(position: ArrayLike, yaw: ArrayLike, pitch: ArrayLike = 
     Returns:
         (..., 4, 4) camera-to-world poses.
 
-    Example:
+    Examples:
         >>> pose = pose_from_yaw_pitch([1, 2, 1.6], yaw=np.pi / 2)
         >>> pose[:3, 2].round(3).tolist()  # the camera looks along +y
         [0.0, 1.0, 0.0]
@@ -57,7 +57,7 @@ def yaw_pitch_from_pose(pose: ArrayLike) -> tuple[FloatArray, FloatArray]:
     Returns:
         Yaw and pitch (...) in radians.
 
-    Example:
+    Examples:
         >>> yaw, pitch = yaw_pitch_from_pose(pose_from_yaw_pitch([0, 0, 0], np.radians(90), np.radians(30)))
         >>> np.degrees([yaw, pitch]).round(3).tolist()
         [90.0, 30.0]
@@ -79,7 +79,7 @@ def camera_pose(pose: ArrayLike) -> FloatArray:
     Raises:
         ShapeError: The pose is not a finite (4, 4).
 
-    Example:
+    Examples:
         >>> camera_pose(np.eye(3))
         Traceback (most recent call last):
         ...
@@ -94,7 +94,7 @@ def camera_pose(pose: ArrayLike) -> FloatArray:
 def wrap_angle(angle: ArrayLike) -> FloatArray:
     """Wrap angles in radians to [-pi, pi).
 
-    Example:
+    Examples:
         >>> np.degrees(wrap_angle(np.radians([190, -190]))).round(3).tolist()
         [-170.0, 170.0]
     """
@@ -107,7 +107,7 @@ def wrap_angle(angle: ArrayLike) -> FloatArray:
 def invert(pose: ArrayLike) -> FloatArray:
     """Inverse of rigid transforms (..., 4, 4).
 
-    Example:
+    Examples:
         >>> pose = pose_from_yaw_pitch([1, 2, 3], yaw=0)
         >>> invert(pose)[:3, 3].tolist()  # where the camera sees the origin: 2 m to the right, 3 m down, 1 m behind
         [2.0, 3.0, -1.0]
@@ -131,7 +131,7 @@ def relative(pose_from: ArrayLike, pose_to: ArrayLike) -> FloatArray:
     Returns:
         (..., 4, 4) relative poses.
 
-    Example:
+    Examples:
         >>> here, there = pose_from_yaw_pitch([1, 0, 0], yaw=0), pose_from_yaw_pitch([3, 0, 0], yaw=0)
         >>> relative(here, there)[:3, 3].tolist()  # 2 m ahead
         [0.0, 0.0, 2.0]
@@ -150,7 +150,7 @@ def rotation_angle(rotation: ArrayLike) -> FloatArray:
     Returns:
         (...) angles in radians, 0 to pi.
 
-    Example:
+    Examples:
         >>> angle = rotation_angle([[0, -1, 0], [1, 0, 0], [0, 0, 1]])
         >>> round(float(np.degrees(angle)), 3)
         90.0
@@ -174,7 +174,7 @@ class Camera:
         cx: Column of the principal point in pixels.
         cy: Row of the principal point in pixels.
 
-    Example:
+    Examples:
         >>> camera = Camera.from_horizontal_fov(640, 480, 90)
         >>> pixels, depth_m = camera.project([1, 0, 2])  # 1 m to the right, 2 m ahead
         >>> pixels.round(3).tolist()
@@ -305,7 +305,7 @@ class Panorama:
         width: Frame width in pixels.
         height: Frame height in pixels.
 
-    Example:
+    Examples:
         >>> pixels, distance_m = Panorama(360, 180).project([1, 0, 0])  # to the right
         >>> pixels.round(3).tolist()
         [270.0, 90.0]
@@ -382,7 +382,7 @@ def quaternion_of_pose(pose: ArrayLike) -> FloatArray:
     Returns:
         (..., 4) unit quaternions x, y, z, w; body frame x forward, y left, z up.
 
-    Example:
+    Examples:
         >>> pose = pose_from_yaw_pitch([0, 0, 0], yaw=0)  # looks along +x
         >>> np.allclose(quaternion_of_pose(pose), [0, 0, 0, 1])
         True

@@ -45,7 +45,7 @@ def png(picture: Image | NDArray[np.uint16]) -> bytes:
     Raises:
         ShapeError: The picture has another shape or dtype, or is empty.
 
-    Example:
+    Examples:
         >>> png(np.zeros((2, 3, 3), np.uint8))[1:4]
         b'PNG'
     """
@@ -71,7 +71,7 @@ def read_png(path: Path) -> Image:
     Raises:
         DataError: The file is unreadable, too large, damaged or not a PNG.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> write_png(Path("red.png"), np.full((2, 3, 3), [255, 0, 0], np.uint8))
         >>> read_png(Path("red.png"))[0, 0].tolist()
@@ -196,7 +196,7 @@ def write_png(path: Path, frame: Image) -> None:
         DataError: The file cannot be written.
         ShapeError: The frame has another shape or dtype.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> write_png(Path("blue.png"), np.full((2, 3, 3), [0, 0, 255], np.uint8))
         >>> read_png(Path("blue.png")).shape

@@ -29,7 +29,7 @@ class Interval(NamedTuple):
         low: Lower end.
         high: Upper end.
 
-    Example:
+    Examples:
         >>> wilson(0, 10)
         Interval(low=0.0, high=0.277...)
     """
@@ -48,7 +48,7 @@ class Sample:
         totals: Sum of the values of each cluster in each stratum, (G, K) float64.
         counts: Their numbers, (G, K) float64; 0 where a cluster has none in a stratum.
 
-    Example:
+    Examples:
         >>> sample = Sample.of([[0.0, 1.0], [4.0]])  # two strata, with means 0.5 and 4
         >>> sample.mean, sample.n
         (2.25, 3)
@@ -149,7 +149,7 @@ class Estimate(NamedTuple):
         low: Lower end of the interval.
         high: Upper end of the interval.
 
-    Example:
+    Examples:
         >>> found = Sample.of([[1.0, 2.0, 3.0, 4.0]]).estimate()
         >>> found.mean, round(found.error, 3), round(found.degrees, 3)
         (2.5, 0.645, 3.0)
@@ -286,7 +286,7 @@ class MeanStd(NamedTuple):
         std: Population standard deviation (ddof 0); None where undefined, as that of a single value.
         n: Number of values.
 
-    Example:
+    Examples:
         >>> mean_std([1.0, 3.0]).std
         1.0
     """
@@ -309,7 +309,7 @@ def mean_std(values: Iterable[float | None]) -> MeanStd:
     Raises:
         ShapeError: A value is NaN.
 
-    Example:
+    Examples:
         >>> mean_std([1.0, 3.0, None])
         MeanStd(mean=2.0, std=1.0, n=2)
     """
@@ -345,7 +345,7 @@ def mean_interval(
     Raises:
         ShapeError: A value is NaN, or there is not one cluster per value.
 
-    Example:
+    Examples:
         >>> low, high = mean_interval([0.80, 0.83, 0.85, 0.90])
         >>> round(low, 3), round(high, 3)
         (0.778, 1.11)
@@ -369,7 +369,7 @@ def student_interval(values: Iterable[float | None], *, level: float = LEVEL) ->
     Raises:
         ShapeError: A value is NaN.
 
-    Example:
+    Examples:
         >>> low, high = student_interval([1.0, 2.0, 3.0, 4.0])
         >>> round(low, 2), round(high, 2)
         (0.45, 4.55)
@@ -401,7 +401,7 @@ def balanced_interval(
     Raises:
         ShapeError: A value is NaN, or there is not one cluster per value.
 
-    Example:
+    Examples:
         >>> low, high = balanced_interval([[0.7, 0.8, 0.9], [0.1, 0.2, 0.3]])
         >>> round(low, 2), round(high, 2)
         (0.39, 0.61)
@@ -434,7 +434,7 @@ def jackknife_interval(
     Returns:
         The interval; None for fewer than three clusters, or when the number is not finite.
 
-    Example:
+    Examples:
         >>> values = np.array([1.0, 2.0, 3.0, 4.0])
         >>> low, high = jackknife_interval(4, lambda chosen: float(values[chosen].mean()))
         >>> round(low, 2), round(high, 2)
@@ -484,7 +484,7 @@ def wilson(successes: int, n: int, *, level: float = LEVEL) -> Interval | None:
     Raises:
         ShapeError: `successes` is not from 0 to `n`.
 
-    Example:
+    Examples:
         >>> low, high = wilson(9, 10)
         >>> round(low, 2), round(high, 2)
         (0.6, 0.98)
@@ -518,7 +518,7 @@ def rate_interval(
     Raises:
         ShapeError: There is not one cluster for each trial.
 
-    Example:
+    Examples:
         >>> low, high = rate_interval([True, True, True, False])
         >>> round(low, 2), round(high, 2)
         (0.3, 0.95)
@@ -569,7 +569,7 @@ class Correlation(NamedTuple):
         interval: Interval of `spearman`.
         n: Number of pairs.
 
-    Example:
+    Examples:
         >>> correlation([1.0, 2.0], [3.0, 4.0], rng=np.random.default_rng(0))
         Correlation(pearson=None, spearman=None, interval=None, n=2)
     """
@@ -606,7 +606,7 @@ def correlation(
     Raises:
         ShapeError: The lengths differ, or a value is NaN.
 
-    Example:
+    Examples:
         >>> found = correlation([1.0, 2.0, 3.0, 4.0], [1.0, 4.0, 9.0, 16.0], rng=np.random.default_rng(0), n=100)
         >>> round(found.pearson, 3), round(found.spearman, 3), found.n
         (0.984, 1.0, 4)

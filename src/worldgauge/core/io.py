@@ -44,7 +44,7 @@ def write_file(path: Path, data: bytes | str | Iterable[bytes]) -> None:
     Raises:
         DataError: The file cannot be written, such as on a full disk.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> write_file(Path("notes/first.txt"), "2 m ahead")
         >>> Path("notes/first.txt").read_text()
@@ -203,7 +203,7 @@ def digest_of_file(path: Path) -> str:
     Raises:
         OSError: The file cannot be read.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> write_file(Path("abc.txt"), "abc")
         >>> digest_of_file(Path("abc.txt"))[:8]
@@ -271,7 +271,7 @@ def read_json_object(path: Path, *, allow_nan: bool = False) -> dict[str, Any]:
     Raises:
         DataError: The file cannot be read, is not strict JSON, or holds no object.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> write_file(Path("facts.json"), '{"fps": 20}')
         >>> read_json_object(Path("facts.json"))
@@ -307,7 +307,7 @@ def dumps(value: Any, indent: int | None = None) -> str:
     Raises:
         UsageError: A part is not a JSON value or a numpy number; the message names its place.
 
-    Example:
+    Examples:
         >>> dumps({"fps": np.float32(20), "best": float("inf")})
         '{"best": {"special": "+inf", "value": null}, "fps": 20.0}'
     """

@@ -61,7 +61,7 @@ class ModelSpec:
     Raises:
         UsageError: A field is out of range, or does not fit the others.
 
-    Example:
+    Examples:
         >>> ModelSpec("mine", control="camera", fps=16).privileged
         False
         >>> ModelSpec("mine", control="keys")
@@ -146,7 +146,7 @@ class RolloutRequest:
         truth_poses: (horizon, 4, 4) camera-to-world poses of `truth`, where they are known.
         task: Salted hash of the task's id, for names of files; empty when there is none.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import LOOP_WALK, Actions, Clip, Context
         >>> from worldgauge.world import Camera
         >>> clip = Clip.from_array(np.zeros((1, 6, 8, 3), np.uint8), fps=20)
@@ -220,7 +220,7 @@ class Needs:
         cpus: Processor cores.
         memory_gb: Memory in GB; 0 when it was not stated.
 
-    Example:
+    Examples:
         >>> class Large:
         ...     needs = {"gpus": 1, "memory_gb": 24}
         >>> Needs.of(Large)
@@ -266,7 +266,7 @@ class WorldModel(Protocol):
     Attributes:
         spec: What it takes and returns.
 
-    Example:
+    Examples:
         >>> class Black:
         ...     spec = ModelSpec("black")
         ...

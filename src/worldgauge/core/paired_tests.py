@@ -35,7 +35,7 @@ class PairedDifference(NamedTuple):
         excluded: Tasks that only one of them has.
         clusters: Number of clusters of the n tasks.
 
-    Example:
+    Examples:
         >>> found = paired_difference({"one": 3.0, "two": 5.0}, {"one": 1.0, "three": 2.0})
         >>> found.mean, found.n, found.excluded
         (2.0, 1, 2)
@@ -62,7 +62,7 @@ class PairedDifferences(NamedTuple):
         n: Number of tasks that both have, int64.
         clusters: Number of their clusters, int64.
 
-    Example:
+    Examples:
         >>> found = paired_differences([{"one": 1.0, "two": 2.0}, {"one": 4.0, "two": 3.0}])
         >>> found.mean.tolist(), found.n.tolist()
         ([-2.0], [2])
@@ -85,7 +85,7 @@ class RankRange(NamedTuple):
         first: Best rank, from 1.
         last: Worst rank.
 
-    Example:
+    Examples:
         >>> place = rank_ranges(["a", "b", "c"], [("a", "c"), ("b", "c")])["a"]
         >>> place.first, place.last
         (1, 2)
@@ -119,7 +119,7 @@ def paired_difference(
     Raises:
         ShapeError: A value is NaN.
 
-    Example:
+    Examples:
         >>> ours = {f"task {k}": k + 1.0 for k in range(8)}
         >>> theirs = {f"task {k}": float(k) for k in range(8)}
         >>> found = paired_difference(ours, theirs)
@@ -169,7 +169,7 @@ def paired_differences(
     Returns:
         The differences.
 
-    Example:
+    Examples:
         >>> models = [{"one": 1.0, "two": 3.0}, {"one": 1.0, "two": 1.0}, {"one": 0.0, "two": 0.0}]
         >>> paired_differences(models).mean.tolist()  # models 0 and 1, 0 and 2, 1 and 2
         [1.0, 2.0, 1.0]
@@ -279,7 +279,7 @@ def ranks(means: Sequence[float | None], *, higher: bool = True) -> list[int | N
     Raises:
         ShapeError: A mean is NaN.
 
-    Example:
+    Examples:
         >>> ranks([0.9, 0.5, None, 0.5, 0.1])
         [1, 2, None, 2, 4]
     """
@@ -300,7 +300,7 @@ def rank_ranges(names: Iterable[str], beaten: Iterable[tuple[str, str]]) -> dict
     Returns:
         The place of each model.
 
-    Example:
+    Examples:
         >>> rank_ranges(["a", "b", "c"], [("a", "c")])
         {'a': RankRange(first=1, last=2), 'b': RankRange(first=1, last=3), 'c': RankRange(first=2, last=3)}
     """
@@ -322,7 +322,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     Raises:
         ShapeError: A p-value is not in [0, 1].
 
-    Example:
+    Examples:
         >>> holm([0.01, 0.04, None, 0.03])
         [0.03, 0.06, None, 0.06]
     """
@@ -352,7 +352,7 @@ def minimum_detectable_effect(
     Returns:
         The differences, (P,), in units of the score.
 
-    Example:
+    Examples:
         >>> minimum_detectable_effect(np.array([0.5]), np.array([7.0])).round(2).tolist()
         [1.63]
     """
@@ -418,7 +418,7 @@ class Power:
         tests: Number of tests that are corrected together; 0 if unknown.
         effect: Minimum detectable effect of these tests; None without a test.
 
-    Example:
+    Examples:
         >>> print(Power(clusters=2, models=0))
         Power: 2 clusters cannot order models. A test needs 6.
     """
@@ -454,7 +454,7 @@ def power_of(clusters: Iterable[str], tests: int = 0) -> Power:
     Returns:
         The power.
 
-    Example:
+    Examples:
         >>> found = power_of([f"scene {k}" for k in range(8)], tests=1)
         >>> found.models, round(found.effect, 2)
         (6, 1.16)

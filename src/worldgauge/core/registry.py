@@ -75,7 +75,7 @@ class Registry(Generic[T]):
         group: Entry-point group in which other packages offer theirs; None where modules of `PLUGINS` register them.
         in_suites: Name of the module, or of the folder of modules, in which a suite keeps its own.
 
-    Example:
+    Examples:
         >>> tools = wg.Registry("tool")
         >>> tools.register("adder")(sum) is sum, tools.get("adder")([1, 2])
         (True, 3)

@@ -64,7 +64,7 @@ def umeyama(source: ArrayLike, target: ArrayLike, *, regular: float = 0.0) -> Al
     Raises:
         ShapeError: Other shapes, or values that are not finite.
 
-    Example:
+    Examples:
         >>> fit = umeyama([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[5, 0, 0], [7, 0, 0], [5, 2, 0]])
         >>> round(fit.sim.scale, 3), fit.shape
         (2.0, 'plane')

@@ -47,7 +47,7 @@ class Clip:
         height: Frame height in pixels.
         states_rate: Whether the opened file has a constant frame rate of its own. False for a resampled one.
 
-    Example:
+    Examples:
         >>> clip = Clip.from_array(np.zeros((4, 6, 8, 3), np.uint8), fps=20)
         >>> len(clip), clip.width, clip[::2].to_array().shape
         (4, 8, (2, 6, 8, 3))
@@ -283,7 +283,7 @@ def resize(frame: Image, width: int, height: int) -> Image:
     Returns:
         (height, width, 3) uint8; `frame` itself when the size is the same.
 
-    Example:
+    Examples:
         >>> frame = np.array([[[0, 0, 0], [100, 100, 100]]], np.uint8)
         >>> resize(frame, width=1, height=1).tolist()
         [[[50, 50, 50]]]
@@ -312,7 +312,7 @@ class Writer:
     Raises:
         DataError: The file cannot be written, such as on a full disk.
 
-    Example:
+    Examples:
         >>> with Writer("walk.mp4", fps=20, kind="lossless") as out:
         ...     out.write(np.zeros((3, 16, 16, 3), np.uint8))
         >>> len(Clip.open("walk.mp4")), Clip.open("walk.mp4").fps

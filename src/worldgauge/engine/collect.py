@@ -55,7 +55,7 @@ class Collected:
         failures: Why items are missing, one line each.
         notes: What a user should know of it, one line each.
 
-    Example:
+    Examples:
         >>> wg.collect("targetbench", "walks", scenes=1, per_scene=1, size=(64, 36)).items
         1
     """
@@ -114,7 +114,7 @@ def collect(
         UsageError: For options out of bounds, or that do not go together; for a device that is not here.
         RunError: When `out` was collected with other options that its files depend on, or the disk is full.
 
-    Example:
+    Examples:
         >>> small = {"perspectives": ("1st",), "train": 0, "mem": 2, "action_space": 0, "mirror": 0, "frames": 72}
         >>> wg.collect("mind", "data", size=(64, 36), **small).frames
         144
@@ -200,7 +200,7 @@ def ending_on_full_disk() -> Iterator[None]:
 def plain_facts(facts: WorldFacts) -> dict[str, Any]:
     """Facts of a world as plain JSON values, from which `WorldFacts` can be made again.
 
-    Example:
+    Examples:
         >>> plain_facts(WorldFacts("voxel", {"kind": "plains", "size": (160, 160, 56)}))
         {'name': 'voxel', 'params': {'kind': 'plains', 'size': [160, 160, 56]}, 'digest': None}
     """
@@ -216,7 +216,7 @@ def world_seed_of(seed: int, place: int, split: str = "test") -> int:
         place: Number of the settlement or scene.
         split: "test" has the seeds of 32 bits; "train" and "val" have ranges above them.
 
-    Example:
+    Examples:
         >>> world_seed_of(1, place=2)
         1596810411
         >>> world_seed_of(1, place=2, split="train") - world_seed_of(1, place=2) == 2**32
@@ -366,7 +366,7 @@ def render(
     Raises:
         UsageError: As `views`.
 
-    Example:
+    Examples:
         >>> room = worlds.get("room")(walk="curve", seed=1)
         >>> poses = pose_from_yaw_pitch([6, 8, 1.6], np.radians([0, 90]))
         >>> frames = list(render(room, poses, Camera.from_horizontal_fov(8, 6, 90), progress=lambda done, total: None))

@@ -108,7 +108,7 @@ class Finding:
         severity: "error", "warning" or "info". An error means that the data cannot be used as they are.
         text: One line, with an example.
 
-    Example:
+    Examples:
         >>> Finding("warning", "2 walks, short (first: walk-3): 12 frames").severity
         'warning'
     """
@@ -126,7 +126,7 @@ class Spread:
         mean: Their mean.
         std: Their population standard deviation.
 
-    Example:
+    Examples:
         >>> Spread(n=2, mean=3.0, std=1.0).mean
         3.0
     """
@@ -150,7 +150,7 @@ def grouped(
     Yields:
         One finding per group, with the number of items and the first of them.
 
-    Example:
+    Examples:
         >>> said = [("walk-1", "walk-1: frame 3 is damaged"), ("walk-2", "walk-2: frame 9 is damaged")]
         >>> [finding.text for finding in grouped("warning", "skipped", said, "walk")]
         ['2 walks, skipped (first: walk-1): walk-1: frame 3 is damaged']
@@ -174,7 +174,7 @@ def counted(number: int, noun: str) -> str:
     Returns:
         The number and the noun, in the plural unless the number is 1.
 
-    Example:
+    Examples:
         >>> counted(1, "walk"), counted(2, "try"), counted(2, "day")
         ('1 walk', '2 tries', '2 days')
     """
@@ -191,7 +191,7 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     Returns:
         The spread, or None where there is no value.
 
-    Example:
+    Examples:
         >>> spread([2, None, 4])
         Spread(n=2, mean=3.0, std=1.0)
     """
@@ -209,7 +209,7 @@ class DataTable:
         rows: One text per column in each row.
         notes: Lines below the table.
 
-    Example:
+    Examples:
         >>> table = DataTable("Walks", ("world", "walks"), (("plains", "12"), ("desert", "9")))
         >>> table.rows[1]
         ('desert', '9')
@@ -235,7 +235,7 @@ class DataReport:
         facts: All results as plain JSON values.
         frames_noun: What the frames are called, in the plural.
 
-    Example:
+    Examples:
         >>> report = DataReport("walks", 1, 2, 40, [Finding("error", "walk-2: its video is missing")])
         >>> report.n_valid, report.ok
         (1, False)
@@ -273,7 +273,7 @@ def mean_text(spread: Spread | None) -> str:
 def number_text(value: float) -> str:
     """A number as text for a table: three decimals below 100, one from there on.
 
-    Example:
+    Examples:
         >>> number_text(0.12345), number_text(1234.56)
         ('0.123', '1234.6')
     """
@@ -298,7 +298,7 @@ class Item:
         args: Arguments that `make` needs, plain JSON values.
         place: Name of its world in the manifest. Empty where `Made.worlds` names the worlds.
 
-    Example:
+    Examples:
         >>> Item("walk-0", {"seed": 7}, place="plains-1").args["seed"]
         7
     """
@@ -320,7 +320,7 @@ class Made:
         failure: Why the item could not be made, in one line. None where it was made.
         facts: Further plain JSON values that `finish` needs.
 
-    Example:
+    Examples:
         >>> Made(frames=40).frames, Made(failure="no way to the goal").frames
         (40, 0)
     """
@@ -354,7 +354,7 @@ class Collection:
         settings_first: Whether the manifest is written before the first item. Needed where the parts of a stopped
             collection could otherwise be taken for those of another one.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> class Greys(Collection):
         ...     name, items_noun = "greys", "pictures"
@@ -573,7 +573,7 @@ def check_data(name: str, root: Path, *, decode: bool = False) -> DataReport:
         UsageError: For a folder that another collection made, or a format that has no check.
         DataError: Where the folder holds no such data set.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> task = {"id": "TSK_CR_1", "instruction": "Build a hut.", "block_materials": ["stone"]}
         >>> write_file(Path("tasks/task/Task_Creativity.json"), dumps([task]))

@@ -80,7 +80,7 @@ def option(
     Returns:
         The dataclass field.
 
-    Example:
+    Examples:
         >>> from dataclasses import dataclass
         >>> @dataclass(frozen=True)
         ... class Settings:

@@ -67,7 +67,7 @@ class ProbeResult:
             performed.
         seconds: Duration of the call.
 
-    Example:
+    Examples:
         >>> wg.ProbeResult("mind", step=100, missing={"a": "no time"}).rows()
         {'mind/seconds': 0.0, 'mind/missing': 1}
     """
@@ -220,7 +220,7 @@ class Probe:
         tasks: The tasks, the same in every call.
         seconds: Longest duration of a call.
 
-    Example:
+    Examples:
         >>> from worldgauge.models.baselines.trivial import Freeze
         >>> probe = wg.Probe("mind", data="data", tasks=1)
         >>> probe(Freeze(), step=100).step

@@ -280,7 +280,7 @@ def run(
     Raises:
         WorldgaugeError: When the whole run is impossible.
 
-    Example:
+    Examples:
         >>> wg.run("mind", model="freeze", data="data", out="runs", settings={"tests": "mem"})
         <mind: freeze; 2 expected = 2 scored + 0 skipped + 0 failed>
     """
@@ -450,7 +450,7 @@ def score(
 
     Scores are kept where settings and metric versions are unchanged.
 
-    Example:
+    Examples:
         >>> wg.score("runs/freeze")
         <mind: freeze; 2 expected = 2 scored + 0 skipped + 0 failed>
     """

@@ -44,7 +44,7 @@ def metric(
     Raises:
         UsageError: Another metric has the same name.
 
-    Example:
+    Examples:
         >>> @metric("darkest_gap", unit="grey level", better="lower", bounds=(0.0, 255.0), compares="frames")
         ... def darkest_gap(truth, rollout):
         ...     return abs(float(truth.min()) - float(rollout.min()))
@@ -71,7 +71,7 @@ def metric_bounds(name: str) -> tuple[float, float]:
     Returns:
         The bounds; both infinite for a metric that is not registered.
 
-    Example:
+    Examples:
         >>> metric_bounds("psnr"), metric_bounds("ssim_table")
         ((0.0, inf), (-1.0, 1.0))
     """

@@ -72,7 +72,7 @@ def colour_drift(got: Image, want: Image) -> float:
     Raises:
         ShapeError: A frame is not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> black, white = np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), 255, np.uint8)
         >>> round(colour_drift(black, white), 2), colour_drift(white, white)
         (100.0, 0.0)
@@ -96,7 +96,7 @@ def colour_change(got: Image, first: Image) -> float:
     Raises:
         ShapeError: A frame is not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> first, darker = np.full((8, 8, 3), 255, np.uint8), np.full((8, 8, 3), 119, np.uint8)
         >>> round(colour_change(darker, first)), colour_change(first, first)
         (50, 0.0)
@@ -124,7 +124,7 @@ def detail_correlation(got: Image, want: Image) -> float | None:
     Raises:
         ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> stripes = np.zeros((16, 16, 3), np.uint8)
         >>> stripes[::2] = 200
         >>> round(detail(stripes // 2, stripes), 3), detail(np.zeros_like(stripes), stripes)

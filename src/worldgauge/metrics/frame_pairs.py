@@ -150,7 +150,7 @@ def mse_720p(x: Image, y: Image) -> float:
     Raises:
         ShapeError: A frame is not (h, w, 3) uint8.
 
-    Example:
+    Examples:
         >>> dark, light = np.full((9, 16, 3), 51, np.uint8), np.full((9, 16, 3), 102, np.uint8)
         >>> round(mse_720p(dark, light), 4)  # 51 of 255 levels are 0.2
         0.04
@@ -172,7 +172,7 @@ def psnr_720p(x: Image, y: Image) -> float:
     Raises:
         ShapeError: A frame is not (h, w, 3) uint8.
 
-    Example:
+    Examples:
         >>> dark, light = np.full((9, 16, 3), 51, np.uint8), np.full((9, 16, 3), 102, np.uint8)
         >>> round(psnr_720p(dark, light), 2), psnr_720p(dark, dark)
         (13.98, inf)
@@ -194,7 +194,7 @@ def ssim_720p(x: Image, y: Image) -> float:
     Raises:
         ShapeError: A frame is not (h, w, 3) uint8.
 
-    Example:
+    Examples:
         >>> dark, light = np.full((9, 16, 3), 100, np.uint8), np.full((9, 16, 3), 200, np.uint8)
         >>> round(ssim_720p(dark, light), 2), ssim_720p(dark, dark)
         (0.8, 1.0)

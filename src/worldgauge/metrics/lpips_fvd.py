@@ -44,7 +44,7 @@ def lpips_720p(x: Image, y: Image, distance: Callable[[Prepared, Prepared], floa
     Raises:
         ShapeError: A frame is not (h, w, 3) uint8.
 
-    Example:
+    Examples:
         >>> black, white = np.zeros((9, 16, 3), np.uint8), np.full((18, 32, 3), 255, np.uint8)
         >>> round(lpips_720p(black, white, lambda a, b: abs(a - b).mean()), 3)  # any distance works
         1.0
@@ -67,7 +67,7 @@ def lpips(x: Image, y: Image, distance: Callable[[Prepared, Prepared], float]) -
     Raises:
         ShapeError: The frames differ in shape, or are not (h, w, 3) uint8.
 
-    Example:
+    Examples:
         >>> black, white = np.zeros((9, 16, 3), np.uint8), np.full((9, 16, 3), 255, np.uint8)
         >>> lpips(black, white, lambda a, b: abs(a - b).mean())  # any distance works
         1.0
@@ -94,7 +94,7 @@ def lpips_320x180(x: Image, y: Image, distance: Callable[[Prepared, Prepared], f
     Raises:
         ShapeError: A frame is not (h, w, 3) uint8.
 
-    Example:
+    Examples:
         >>> black, white = np.zeros((9, 16, 3), np.uint8), np.full((18, 32, 3), 255, np.uint8)
         >>> lpips_320x180(black, white, lambda a, b: abs(a - b).mean())  # any distance works
         1.0
@@ -120,7 +120,7 @@ def frechet_distance(features_a: ArrayLike, features_b: ArrayLike) -> float:
     Raises:
         ShapeError: Other shapes, an empty set, or values that are not finite.
 
-    Example:
+    Examples:
         >>> round(frechet([[0.0], [2.0]], [[3.0], [5.0]]), 6)  # means 3 apart, equal spread
         9.0
     """
@@ -153,7 +153,7 @@ def fvd(features_a: ArrayLike, features_b: ArrayLike) -> float:
     Raises:
         ShapeError: Fewer than two videos on a side, other shapes, or values that are not finite.
 
-    Example:
+    Examples:
         >>> round(fvd([[0.0, 0.0], [2.0, 0.0]], [[0.0, 1.0], [2.0, 1.0]]), 6)
         1.0
     """
@@ -176,7 +176,7 @@ def fvd_pair(feature_a: ArrayLike, feature_b: ArrayLike) -> float:
     Raises:
         ShapeError: The features are not two vectors of equal length, or hold values that are not finite.
 
-    Example:
+    Examples:
         >>> fvd_pair([0.0, 0.0], [3.0, 4.0])
         25.0
     """
@@ -202,7 +202,7 @@ def dino_mse(tokens_a: Floats, tokens_b: Floats) -> float:
     Raises:
         ShapeError: The arrays are not two equal (tokens, channels) shapes.
 
-    Example:
+    Examples:
         >>> one, other = np.ones((7, 2)), np.ones((7, 2))  # two patch tokens come after five others
         >>> one[5], other[5] = [1, 0], [0, 1]
         >>> dino_mse(one, other)
@@ -232,7 +232,7 @@ def aesthetic(feature: Floats, weight: Floats, bias: float) -> float:
     Raises:
         ShapeError: The shapes do not fit, or the feature has length 0.
 
-    Example:
+    Examples:
         >>> aesthetic(np.array([3.0, 4.0]), np.array([5.0, 0.0]), bias=2.0)
         0.5
     """
@@ -259,7 +259,7 @@ def imaging(raw: float) -> float:
     Raises:
         ShapeError: The raw score is not finite.
 
-    Example:
+    Examples:
         >>> imaging(62.5)
         0.625
     """

@@ -44,7 +44,7 @@ def ssim_table(a: Image, b: Image) -> float:
     Raises:
         ShapeError: The frames differ in shape, are too small, or are not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> dark, light = np.full((11, 11, 3), 100, np.uint8), np.full((11, 11, 3), 200, np.uint8)
         >>> round(ssim_table(dark, light), 2), ssim_table(dark, dark)
         (0.8, 1.0)
@@ -75,7 +75,7 @@ def ssim_320x180(a: Image, b: Image) -> float:
     Raises:
         ShapeError: A frame is not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> dark, light = np.full((9, 16, 3), 100, np.uint8), np.full((18, 32, 3), 200, np.uint8)
         >>> round(ssim_320x180(dark, light), 2)
         0.8
@@ -99,7 +99,7 @@ def ssim_perturbation(a: Image, b: Image) -> float:
     Raises:
         ShapeError: The frames differ in shape, are too small, or are not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> dark, light = np.full((6, 6, 3), 100, np.uint8), np.full((6, 6, 3), 200, np.uint8)
         >>> round(ssim_perturbation(dark, light), 2), round(ssim_perturbation(dark, dark), 2)
         (0.8, 1.0)
@@ -126,7 +126,7 @@ def ssim_uniform(a: Image, b: Image) -> float:
     Raises:
         ShapeError: The frames differ in shape, are too small, or are not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> dark, light = np.full((7, 7, 3), 100, np.uint8), np.full((7, 7, 3), 200, np.uint8)
         >>> round(ssim_uniform(dark, light), 2), round(ssim_uniform(dark, dark), 2)
         (0.8, 1.0)
@@ -149,7 +149,7 @@ def mse(a: Image, b: Image) -> float:
     Raises:
         ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> mse(np.full((4, 4, 3), 100, np.uint8), np.full((4, 4, 3), 110, np.uint8))
         100.0
     """
@@ -171,7 +171,7 @@ def psnr(a: Image, b: Image) -> float:
     Raises:
         ShapeError: The frames differ in shape or are not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> round(psnr(np.full((4, 4, 3), 100, np.uint8), np.full((4, 4, 3), 110, np.uint8)), 2)
         28.13
     """
@@ -200,7 +200,7 @@ def sharpness(a: Image) -> float:
     Raises:
         ShapeError: The frame is not (H, W, 3) uint8.
 
-    Example:
+    Examples:
         >>> flat = np.zeros((8, 8, 3), np.uint8)
         >>> stripes = flat.copy()
         >>> stripes[:, ::2] = 10

@@ -190,7 +190,7 @@ def returned_mse(frames: Iterable[tuple[Image, Image, Away]], least_s: float = L
     Returns:
         Mean over pixels and channels; None without such a pixel.
 
-    Example:
+    Examples:
         >>> truth, model = np.zeros((4, 4, 3), np.uint8), np.full((4, 4, 3), 50, np.uint8)
         >>> model[:2] = 10
         >>> away = np.zeros((4, 4), np.float32)
@@ -216,7 +216,7 @@ def returned_detail(frames: Iterable[tuple[Image, Image, Away]], least_s: float 
     Returns:
         -1 to 1; 0 for frames without any detail; None where the truth has none, or without such a pixel.
 
-    Example:
+    Examples:
         >>> truth = np.zeros((16, 16, 3), np.uint8)
         >>> truth[::2] = 200
         >>> away = np.full((16, 16), 3.0, np.float32)

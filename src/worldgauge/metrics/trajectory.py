@@ -39,7 +39,7 @@ def fit_points(source: ArrayLike, target: ArrayLike) -> Alignment:
     Raises:
         ShapeError: Other shapes, or values that are not finite.
 
-    Example:
+    Examples:
         >>> fit = fit_points([[0, 0, 0], [1, 0, 0], [1, 1, 0]], [[0, 0, 0], [2, 0, 0], [2, 2, 0]])
         >>> round(fit.sim.scale, 6), fit.shape
         (2.0, 'plane')
@@ -57,7 +57,7 @@ def aligned(poses: ArrayLike, sim: Sim3) -> FloatArray:
     Returns:
         The moved poses (n, 4, 4).
 
-    Example:
+    Examples:
         >>> poses = np.tile(np.eye(4), (3, 1, 1))
         >>> poses[:, :3, 3] = [[2, 2, 2], [4, 2, 2], [4, 4, 2]]
         >>> fit = fit_points(poses[:, :3, 3], poses[:, :3, 3] / 2)
@@ -91,7 +91,7 @@ def relative_errors(truth: ArrayLike, generated: ArrayLike, delta: int = 1) -> t
     Raises:
         ShapeError: Other shapes, or a `delta` below 1.
 
-    Example:
+    Examples:
         >>> truth = np.tile(np.eye(4), (3, 1, 1))
         >>> truth[:, 0, 3] = [0, 1, 2]
         >>> generated = truth.copy()
@@ -122,7 +122,7 @@ def absolute_errors(truth: ArrayLike, generated: ArrayLike) -> FloatArray:
     Raises:
         ShapeError: Other shapes.
 
-    Example:
+    Examples:
         >>> truth = np.tile(np.eye(4), (3, 1, 1))
         >>> truth[:, 0, 3] = [0, 1, 2]
         >>> generated = truth.copy()
@@ -152,7 +152,7 @@ def rpe_trans(truth: ArrayLike, generated: ArrayLike) -> float | None:
     Raises:
         ShapeError: Other shapes, or values that are not finite.
 
-    Example:
+    Examples:
         >>> truth = np.tile(np.eye(4), (3, 1, 1))
         >>> truth[:, 0, 3] = [0, 1, 2]
         >>> faster, still = truth.copy(), truth.copy()
@@ -178,7 +178,7 @@ def rpe_rot_deg(truth: ArrayLike, generated: ArrayLike) -> float | None:
     Raises:
         ShapeError: Other shapes.
 
-    Example:
+    Examples:
         >>> truth = np.tile(np.eye(4), (3, 1, 1))
         >>> generated = truth.copy()
         >>> generated[1:, :3, :3] = [[0, 0, 1], [0, 1, 0], [-1, 0, 0]]  # one step turns by 90 degrees
@@ -203,7 +203,7 @@ def rpe_scale(truth: ArrayLike, generated: ArrayLike) -> float | None:
     Raises:
         ShapeError: Other shapes, or values that are not finite.
 
-    Example:
+    Examples:
         >>> truth = np.tile(np.eye(4), (3, 1, 1))
         >>> truth[:, 0, 3] = [0, 1, 2]
         >>> generated = truth.copy()
@@ -229,7 +229,7 @@ def ape_rmse(truth: ArrayLike, generated: ArrayLike) -> float | None:
     Raises:
         ShapeError: Other shapes, or values that are not finite.
 
-    Example:
+    Examples:
         >>> truth = np.tile(np.eye(4), (3, 1, 1))
         >>> truth[:, 0, 3] = [0, 1, 2]
         >>> still = np.tile(np.eye(4), (3, 1, 1))
@@ -259,7 +259,7 @@ def ape_whole(truth: ArrayLike, generated: ArrayLike) -> float | None:
     Raises:
         ShapeError: Other shapes, or values that are not finite.
 
-    Example:
+    Examples:
         >>> truth = np.tile(np.eye(4), (4, 1, 1))
         >>> truth[:, :3, 3] = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
         >>> turned = truth.copy()

@@ -323,7 +323,7 @@ class Calibrated:
         spec: That of the model, with the digest of the calibration in its settings. It has no lengths: what is asked is
             brought to those of the model when the frames that are waited for are with it.
 
-    Example:
+    Examples:
         >>> Calibrated(models.get("freeze")(), "no-such-file.json")
         Traceback (most recent call last):
         ...

@@ -269,7 +269,7 @@ class VideoApi:
     Raises:
         UsageError: An argument is out of range, or the address is not allowed.
 
-    Example:
+    Examples:
         >>> model = VideoApi("https://videos.example.org/v1", "wan", prompt="Seen at eye height.")
         >>> model.spec.control, model.link({"status": "succeeded", "video": "/files/7.mp4"})
         ('text', '/files/7.mp4')

@@ -43,7 +43,7 @@ class Film:
         length: Number of generated frames.
         broken: Name and reason of each clip that could not be read to its end.
 
-    Example:
+    Examples:
         >>> result = wg.score("runs")
         >>> result.film(result.frame.task[0])
         Film(...freeze...: ... frames, ... bytes)

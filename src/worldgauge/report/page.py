@@ -115,7 +115,7 @@ def write_report(runs: Runs, out: Path | str, *, films: int = 24, votes: Path | 
         RunError: When no run can be read, or the page cannot be written. Of several runs one that is damaged is left
             out, and the page says so.
 
-    Example:
+    Examples:
         >>> wg.write_report("runs", "report.html").name
         'report.html'
     """

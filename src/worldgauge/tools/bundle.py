@@ -341,7 +341,7 @@ class About:
         link: Where the model is described, http or https.
         by: Who made the bundle.
 
-    Example:
+    Examples:
         >>> wg.About(licence="Apache-2.0", parameters=1_300_000_000).parameters
         1300000000
     """
@@ -402,7 +402,7 @@ def write_bundles(
         RunError: For a folder without a run, and a run that is not finished.
         DataError: When something cannot be read or written.
 
-    Example:
+    Examples:
         >>> [made.path.name for made in wg.write_bundles("runs/freeze", "bundles")]
         ['mind-freeze.zip']
     """

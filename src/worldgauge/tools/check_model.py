@@ -512,7 +512,7 @@ class ModelReport:
         speeds: How fast it is, by frame size in pixels ("256x144").
         unfit: Why a suite skips it, by suite. Suites that ask it, and those without questions of their own, are absent.
 
-    Example:
+    Examples:
         >>> wg.check_model("freeze", only=["spec"]).ok
         True
     """
@@ -567,7 +567,7 @@ def check_model(
         ModelError: For a model that cannot be made.
         UsageError: For a live object that is not a model.
 
-    Example:
+    Examples:
         >>> [verdict.name for verdict in wg.check_model("freeze", only=["spec"]).verdicts]
         ['spec']
     """

@@ -146,7 +146,7 @@ class Evaluation:
         results: Result by suite.
         seconds: Wall-clock seconds of each suite, over all calls that finished it.
 
-    Example:
+    Examples:
         >>> found = wg.evaluate("freeze", data="data", suites=["mind"], out="evaluation")
         >>> found.ok, list(found.results)
         (True, ['mind'])
@@ -214,7 +214,7 @@ def evaluate(
         ModelError: A model breaks the protocol. The message says what to change.
         UsageError: No suite fits the models, or the budget is too small for any suite.
 
-    Example:
+    Examples:
         >>> str(wg.evaluate("freeze", data="data", suites=["mind"], out="evaluation").page)
         'evaluation/index.html'
     """
@@ -334,9 +334,9 @@ def plan_evaluation(
         try:
             costs.append(_measured(name, place, asked, request))
         except (MissingExtraError, UsageError) as error:
-            if not request.published:
+            if not request.published and isinstance(error, UsageError):
                 raise
-            plans.append(SuitePlan(name, reason=f"The paper's protocol: {error}"))
+            plans.append(SuitePlan(name, reason=f"The paper's protocol: {error}" if request.published else str(error)))
     if not costs:
         raise UsageError(f"no suite fits these models: {'; '.join(f'{one.suite}: {one.reason}' for one in plans)}")
     plans += choose_tasks(costs, request.budget_s, request.workers)
@@ -412,6 +412,8 @@ def _measured(name: str, data: Path, reports: Mapping[str, ModelReport], request
         given = {setting: value for setting, (value, _) in kind.paper_settings.items()}
         if served := [f"{setting}={value}" for setting, value in given.items() if str(value).startswith("ADDRESS")]:
             raise UsageError(f"run {name} alone, with --set {' --set '.join(served)}")
+
+    open_suite(name, given).check_ready()
 
     def measured(settings: Mapping[str, Any]) -> SuiteCost:
         left = _left(name, data, settings, request, reports)

@@ -59,7 +59,7 @@ class ExportNames:
         labels: Labels in tables, as --label takes them.
         parts: Whether a table has all columns of each suite's headline table.
 
-    Example:
+    Examples:
         >>> wg.ExportNames(labels=("freeze=Frozen frame",)).labels
         ('freeze=Frozen frame',)
     """
@@ -359,7 +359,7 @@ def export(runs: Runs, out: Path | str, to: str = OWN, names: ExportNames | None
         RunError: For a folder without a run.
         MissingExtraError: For Parquet and Rerun without their extras.
 
-    Example:
+    Examples:
         >>> [path.name for path in wg.export("runs", "tables", to="csv")]
         [...]
     """

@@ -234,7 +234,7 @@ def write_board(folder: Path | str, out: Path | str) -> Board:
         UsageError: When `folder` holds nothing to show, or `out` holds something else than a site.
         DataError: When a folder cannot be read or written.
 
-    Example:
+    Examples:
         >>> wg.write_board("bundles", "board").tables
         1
     """

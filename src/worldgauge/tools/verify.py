@@ -265,7 +265,7 @@ class Verification:
         asked: Tasks whose whole videos the author has to send.
         by: Who looked.
 
-    Example:
+    Examples:
         >>> found = wg.verify("bundles/mind-freeze.zip")
         >>> found.suite, found.label, len(found.rescored)
         ('mind', 'freeze', 0)
@@ -338,7 +338,7 @@ def verify(
         UsageError: When `rescore` is given without `data`, and the run is of no known benchmark set; for an answer
             without the number and the draw that it answers.
 
-    Example:
+    Examples:
         >>> wg.verify("bundles/mind-freeze.zip", data="data", rescore=1).ok
         True
     """

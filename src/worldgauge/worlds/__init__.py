@@ -32,7 +32,7 @@ class View:
         instance: (H, W) uint16, number of the object; 0 for terrain and sky.
         position: (H, W, 3) float32 metres, hit points in the world frame, NaN in the sky. None unless requested.
 
-    Example:
+    Examples:
         >>> room = worlds.get("room")(walk="curve", seed=1)
         >>> down = pose_from_yaw_pitch([6, 8, 1.6], yaw=0, pitch=-np.pi / 2)
         >>> view = room.view(down, Camera.from_horizontal_fov(8, 6, 90))
@@ -53,7 +53,7 @@ class World(Protocol):
     Attributes:
         categories: Names of the categories, in the order of `View.category`.
 
-    Example:
+    Examples:
         >>> room: World = worlds.get("room")(walk="curve", seed=1)
         >>> down = pose_from_yaw_pitch([6, 8, 1.6], yaw=0, pitch=-np.pi / 2)
         >>> view = room.view(down, Camera.from_horizontal_fov(8, 6, 90))
@@ -98,7 +98,7 @@ def open_world(facts: WorldFacts) -> World:
     Raises:
         WorldError: When the world rejects its arguments, or its cells differ from those that the facts describe.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import WorldFacts
         >>> room = open_world(WorldFacts("room", {"walk": "curve", "seed": 1}))
         >>> room.categories
@@ -134,7 +134,7 @@ def caption_of(facts: WorldFacts | None) -> str | None:
     Raises:
         WorldError: When the world rejects its arguments.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import WorldFacts
         >>> caption_of(WorldFacts("voxel", {"kind": "desert", "seed": 1}))
         'A blocky village in a sandy desert, seen at eye height.'

@@ -56,7 +56,7 @@ class Truth:
         place: Name of the place. Recordings of other places are those that `forgetful` shows.
         layers: Which pictures there are of each frame.
 
-    Example:
+    Examples:
         >>> from worldgauge.world import Camera
         >>> truth = Truth(Camera.from_horizontal_fov(8, 6, 90), np.eye(4)[None], ("floor", "barrel"), ("barrel",))
         >>> truth.categories[0]  # of the pixels with the value 1
@@ -83,7 +83,7 @@ def write_truth(path: Path, truth: Truth, frames: Iterable[Mapping[str, NDArray[
     Raises:
         ShapeError: A frame has other layers than the first.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from worldgauge.world import Camera
         >>> truth = Truth(Camera.from_horizontal_fov(8, 6, 90), np.eye(4)[None], ("floor",))

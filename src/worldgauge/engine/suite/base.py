@@ -62,8 +62,7 @@ class NoSettings:
 class Suite:
     """Base class of a benchmark.
 
-    Subclass it, register it, and write `tasks`, `episode` and `compare`. Everything else has a default.
-    A suite with another kind of question overrides `perform` and `score` instead of `episode` and `compare`.
+    Subclass it, register it, and write `tasks`, `episode` and `compare`, or for other questions `perform` and `score`.
 
     Attributes:
         name: Registered name of the suite, used by run folders and workers.
@@ -86,10 +85,9 @@ class Suite:
         scoring_s: CPU seconds of scoring a typical video, if they depend on what it shows. Plans measure other suites.
         scoring_settings: Settings that only `score` reads. When one changes, old records get new scores.
         choosing_settings: Settings that only select tasks. No task depends on them.
-        own_metrics: Metrics of the user's own, as they were named; scored and shown with the suite's.
         metrics: Metrics and estimators whose versions the scores depend on. None for all of them.
 
-    Example:
+    Examples:
         >>> class Spin(Suite):  # to run it, decorate it with suites.register("spin")
         ...     name, titles = "spin", {"psnr": "PSNR"}
         >>> Spin().metrics
@@ -459,6 +457,9 @@ class Suite:
         """This suite as it judges models that hold at most the last second; None if nothing is left to judge."""
         return None if self.claims_memory else self
 
+    def check_ready(self) -> None:
+        """Raises MissingExtraError if scoring needs a package that is not here. By default none is needed."""
+
     @classmethod
     def demo_set(cls, *, full: bool = False) -> DemoSet | None:
         """What the suite shows in `worldgauge demo`.
@@ -544,7 +545,7 @@ class ActedSuite(Suite):
 
     What it asks depends on the answers before, so no finished videos can be scored.
 
-    Example:
+    Examples:
         >>> issubclass(suites.get("worldinworld"), ActedSuite)
         True
     """
@@ -611,7 +612,7 @@ class AnsweredSuite(Suite):
     Attributes:
         balanced_by: Key of the tasks' groups whose values have equal weight in the headline, whatever their numbers.
 
-    Example:
+    Examples:
         >>> suites.get("mineanybuild").balanced_by
         'task'
     """
@@ -655,7 +656,7 @@ class AnsweredSuite(Suite):
 class SubmittedSuite(Suite):
     """A suite with a result file of its own, and with scores of videos that need no question in the data.
 
-    Example:
+    Examples:
         >>> issubclass(suites.get("mind"), SubmittedSuite)
         True
     """

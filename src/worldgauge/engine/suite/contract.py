@@ -44,7 +44,7 @@ class Task:
         cluster: Name of what it shares with other tasks, such as its scene: their scores are not independent. Empty
             where `Suite.cluster_of` tells it from the id and the group.
 
-    Example:
+    Examples:
         >>> Task("spin", "spin-000", {"path": "spin-000.mp4"}, fingerprint="f00d", group={"turn": "full"}).group["turn"]
         'full'
     """
@@ -69,7 +69,7 @@ class Record:
         facts: Plain JSON values.
         rollout: Name of the video in the folder. None where there is none.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> record = Record(Task("spin", "spin-000", {}, "f00d"), "my-model", Path("record"), rollout="rollout.mp4")
         >>> record.task.id, record.rollout
@@ -100,7 +100,7 @@ class Score:
         facts: Plain JSON values needed for variants and aggregation.
         cluster: Cluster of the task, which the engine fills in. Empty for a task that stands alone.
 
-    Example:
+    Examples:
         >>> Score("spin-000", "psnr", 30.5, unit="dB").better
         'higher'
         >>> Score("spin-000", "psnr", None)
@@ -151,7 +151,7 @@ class Cell:
         method: How the interval was made: "hall" for means (see `balanced_interval`), "wilson" for rates, "jackknife".
             Empty without an interval, or if it is not known.
 
-    Example:
+    Examples:
         >>> cell = Cell(0.83, std=0.1, n=8, low=0.76, high=0.91, method="hall")
         >>> f"{cell.mean} [{cell.low}, {cell.high}], n = {cell.n}"
         '0.83 [0.76, 0.91], n = 8'
@@ -180,7 +180,7 @@ class TableRow:
         marks: What a reader must know of a row that may win, a few words each, such as "8 frames/s".
         group: What sets a model apart, such as "given poses". Only models of one group are ranked together.
 
-    Example:
+    Examples:
         >>> TableRow("freeze", (Cell(18.5, std=2.0, n=8),), kind="baseline", flag="does not move").flag
         'does not move'
     """
@@ -210,7 +210,7 @@ class Table:
         bars: Whether the table is also drawn as bars with intervals.
         alarms: Lines below the table that say, in red, why rows of it are no test.
 
-    Example:
+    Examples:
         >>> row = TableRow("my-model", (Cell(30.5, std=2.0, n=8),))
         >>> table = Table("psnr", "PSNR", "dB", "higher", columns=("all",), rows=(row,))
         >>> [(row.label, row.cells[0].mean) for row in table.rows]
@@ -244,7 +244,7 @@ class TaskView:
         shown: What every model is shown before it answers; the last frame is where the answer begins. None where that
             is not told.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> truth = Clip.from_array(np.zeros((4, 8, 8, 3), np.uint8), fps=10)
         >>> view = TaskView(truth, poses=np.tile(np.eye(4), (12, 1, 1)), generated_from=8, marks={"A": (0.0, 0.0)})
@@ -273,7 +273,7 @@ class TaskDetails:
         diagnostics: Plain values by column, by label of the model.
         caption: The question in words.
 
-    Example:
+    Examples:
         >>> details = TaskDetails(paths={"truth path": np.array([[0.0, 0.0], [0.0, 2.0]])}, caption="Go to the chair.")
         >>> list(details.paths)
         ['truth path']
@@ -295,7 +295,7 @@ class EpisodeFilms:
         imagined: What was imagined of the plans that were taken, or None where nothing was.
         imagined_at: The frame of `seen` that each frame of `imagined` foresees.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> seen = Clip.from_array(np.zeros((4, 8, 8, 3), np.uint8), fps=10)
         >>> films = EpisodeFilms(seen, imagined=seen[2:], imagined_at=(2, 3))
@@ -319,7 +319,7 @@ class AnswerView:
         reasons: Reasons for the result, one line each.
         solid: A mesh that a viewer can turn.
 
-    Example:
+    Examples:
         >>> AnswerView(text="B", verdict="wrong", reasons=("The answer is A.",)).verdict
         'wrong'
     """
@@ -341,7 +341,7 @@ class AnswerCard:
         plates: Answers by label of the model. The expected answer comes first under the name "expected", where it can
             be shown.
 
-    Example:
+    Examples:
         >>> plates = {"expected": AnswerView(text="2"), "my-agent": AnswerView(text="3")}
         >>> card = AnswerCard("How many doors?", plates=plates)
         >>> {label: plate.text for label, plate in card.plates.items()}
@@ -365,7 +365,7 @@ class TaskContext(Protocol):
         is_built_in: Whether the model is a baseline of worldgauge.
         with_decoy: Gives a request the context of an arm of the decoy test. None outside of the test.
 
-    Example:
+    Examples:
         >>> class Printed(TaskContext):  # for a test of a suite
         ...     seed = 7
         ...     def progress(self, done, total):
@@ -401,7 +401,7 @@ class TaskContext(Protocol):
 def mean_of_known(values: Iterable[float | None]) -> float | None:
     """Mean of the values that are not None; None when there is none.
 
-    Example:
+    Examples:
         >>> mean_of_known([1.0, None, 2.0])
         1.5
     """
@@ -423,7 +423,7 @@ class DemoSet:
         core_seconds: Processor time that it took when measured. Orders the work and gives the time left.
         megabytes: Disk space that it needs.
 
-    Example:
+    Examples:
         >>> DemoSet(6, "Does it come back?", options={"spins": 2}, models=("truth", "drift"), stand_in="drift").options
         {'spins': 2}
     """
@@ -546,7 +546,7 @@ class TaskData(Generic[T]):
         fingerprint: Fingerprint of that, with the content of files as it is now (`core.io.digest_of_file`).
         files: Files of which `read` takes more than the fingerprint holds; None for one that is missing.
 
-    Example:
+    Examples:
         >>> spins = TaskData(read=lambda folder, name: {name: {"frames": 80}}, fingerprint=str)
         >>> spins(Task("spin", "spin-000", {"source": "data"}, fingerprint="{'frames': 80}"))
         {'frames': 80}
@@ -615,7 +615,7 @@ def cached_by_task(maxsize: int) -> Callable[[Callable[Concatenate[Task, P], T]]
     Args:
         maxsize: Number of results.
 
-    Example:
+    Examples:
         >>> @cached_by_task(maxsize=8)
         ... def count_frames(task):
         ...     print("reads", task.id)

@@ -286,7 +286,7 @@ def make_score(
     Returns:
         The score.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> record = Record(Task("spin", "spin-000", {}, "f00d"), "my-model", Path("record"))
         >>> score = make_score(record, "psnr", 30.5, prefix="turn/")
@@ -324,7 +324,7 @@ def make_mean_score(
     Returns:
         The score.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> record = Record(Task("spin", "spin-000", {}, "f00d"), "my-model", Path("record"))
         >>> score = make_mean_score(record, "psnr", [(0, 30.0), (1, 20.0), (2, None)])

@@ -53,7 +53,7 @@ class DecodeRequest:
         content: SHA-256 of the video file, for decoders that look up recorded paths; empty when unknown.
         name: Name of the video, such as "model/scenario"; empty when unknown.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> video = Clip.from_array(np.zeros((20, 6, 8, 3), np.uint8), fps=10)
         >>> DecodeRequest(video, anchor=None, anchor_distance_m=None).n_points
@@ -95,7 +95,7 @@ class DecodedPath:
         diagnostics: Plain JSON values, such as "reprojection_px", "points_per_frame", "decoder_used", "attempts",
             "disagreement".
 
-    Example:
+    Examples:
         >>> path = DecodedPath("ok", "mine", xy=np.array([[0.0, 0.0], [0.0, 1.5]]))
         >>> path.xy[-1].tolist()  # 1.5 m ahead
         [0.0, 1.5]
@@ -126,7 +126,7 @@ class Decoder(Protocol):
         name: Name in tables.
         version: Raised whenever the same video may get another path.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> from worldgauge.world import pose_from_yaw_pitch
         >>> video = Clip.from_array(np.zeros((3, 6, 8, 3), np.uint8), fps=10)
@@ -177,7 +177,7 @@ def open_decoder(text: str, **settings: Any) -> Decoder:
         UsageError: Settings do not fit.
         ModelError: The server cannot be reached.
 
-    Example:
+    Examples:
         >>> open_decoder("klt-vo?key_frames=17").settings["key_frames"]
         17
         >>> open_decoder("exakt")

@@ -91,7 +91,7 @@ def choose_device(device: str = "", precision: Precision = "float32") -> Compute
         MissingExtraError: torch is not installed.
         UsageError: The device does not exist here, or the precision is unknown.
 
-    Example:
+    Examples:
         >>> choose_device("cuda:99")  # "device 'cuda:99' is not here; torch sees ...", or "... needs the extra 'torch'"
         Traceback (most recent call last):
         ...

@@ -33,7 +33,7 @@ class DepthAnything:
     Raises:
         DataError: Files of another network, or of one that gives relative depth.
 
-    Example:
+    Examples:
         >>> networks.get("depth-anything") is DepthAnything, networks.entry("depth-anything").facts["what"]
         (True, 'depth')
     """

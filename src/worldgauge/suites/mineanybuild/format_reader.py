@@ -64,7 +64,7 @@ def load(root: Path) -> BuildSet:
 
     Files that are missing hold no tasks (see `missing`).
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> hut = {"id": "hut", "name": "hut", "block_materials": ["stone"], "blueprint": [[[1, 1, 1]]]}
         >>> write_file(Path("builds/data/architectures.json"), dumps([hut]))

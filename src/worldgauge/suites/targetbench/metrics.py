@@ -124,7 +124,7 @@ def overall(
         approach_consistency: 0 to 1.
         profile: Weights and constants.
 
-    Example:
+    Examples:
         >>> round(path_overall(ade=0, fde=0, miss_rate=0, soft_endpoint=1, approach_consistency=1), 2)
         0.9
     """
@@ -211,7 +211,7 @@ def ade(path: ArrayLike, truth: ArrayLike, mode: Mode = "gt", *, parity: Parity 
     Raises:
         ShapeError: Other shapes, values that are not finite, or a truth of fewer than 2 rows.
 
-    Example:
+    Examples:
         >>> path_ade([(1, 0), (1, 1), (1, 2)], truth=[(0, 0), (0, 1), (0, 2)])
         1.0
     """
@@ -234,7 +234,7 @@ def fde(path: ArrayLike, truth: ArrayLike, *, parity: Parity = None) -> float:
     Raises:
         ShapeError: As `ade`.
 
-    Example:
+    Examples:
         >>> path_fde([(0, 0), (3, 0)], truth=[(0, 0), (0, 4)])
         5.0
     """
@@ -258,7 +258,7 @@ def miss_rate(
     Raises:
         ShapeError: As `ade`.
 
-    Example:
+    Examples:
         >>> path_miss_rate([(0, 0), (1, 1), (2, 2), (3, 3)], truth=[(0, 0), (0, 1), (0, 2), (0, 3)])  # 0, 1, 2 and 3 m
         50.0
     """
@@ -284,7 +284,7 @@ def soft_endpoint(
     Raises:
         ShapeError: As `ade`.
 
-    Example:
+    Examples:
         >>> round(path_soft_endpoint([(0, 0), (0, 1.5)], truth=[(0, 0), (0, 2)]), 2)  # exp(-1 / 2)
         0.61
     """
@@ -312,7 +312,7 @@ def approach_consistency(
     Raises:
         ShapeError: As `ade`.
 
-    Example:
+    Examples:
         >>> round(path_approach_consistency([(0, 0), (9, 9)], truth=[(0, 0), (0, 1), (0, 2)]), 2)  # exp(-5 / 2)
         0.08
     """
@@ -431,7 +431,7 @@ def time_aligned_ade(path: ArrayLike, times_s: ArrayLike, truth: ArrayLike, dt_s
     Raises:
         ShapeError: On other shapes and where the two have no moment in common.
 
-    Example:
+    Examples:
         >>> path_time_aligned_ade([(0, 0), (0, 1)], [0.0, 1.0], truth=[(0, 0), (0, 1), (0, 2)], dt_s=0.5)
         0.5
     """
@@ -464,7 +464,7 @@ def arc_aligned_ade(path: ArrayLike, truth: ArrayLike) -> float:
     Raises:
         ShapeError: Other shapes.
 
-    Example:
+    Examples:
         >>> path_arc_aligned_ade([(0, 0), (0, 0.5), (0, 2)], truth=[(0, 0), (0, 1), (0, 2)])
         0.0
     """
@@ -489,7 +489,7 @@ def scale_free_ade(path: ArrayLike, truth: ArrayLike) -> float | None:
     Raises:
         ShapeError: Other shapes.
 
-    Example:
+    Examples:
         >>> path_scale_free_ade([(0, 0), (0, 5)], truth=[(0, 0), (0, 2)])
         0.0
     """
@@ -515,7 +515,7 @@ def end_heading(path: ArrayLike, truth: ArrayLike, *, over_m: float = HEADING_M)
     Raises:
         ShapeError: Other shapes.
 
-    Example:
+    Examples:
         >>> round(path_end_heading_error([(0, 0), (0, 1)], truth=[(0, 0), (1, 0)]), 2)
         1.57
     """
@@ -539,7 +539,7 @@ def length_ratio(path: ArrayLike, truth: ArrayLike) -> float | None:
     Raises:
         ShapeError: As `ade`.
 
-    Example:
+    Examples:
         >>> path_length_ratio([(0, 0), (0, 1)], truth=[(0, 0), (0, 2)])
         0.5
     """
@@ -561,7 +561,7 @@ def reach_half_metre(path: ArrayLike, truth: ArrayLike) -> float:
     Raises:
         ShapeError: As `fde`.
 
-    Example:
+    Examples:
         >>> path_reach_half_metre([(0, 0), (0, 1.25)], truth=[(0, 0), (0, 2)])
         0.0
     """
@@ -582,7 +582,7 @@ def reach_metre(path: ArrayLike, truth: ArrayLike) -> float:
     Raises:
         ShapeError: As `fde`.
 
-    Example:
+    Examples:
         >>> path_reach_metre([(0, 0), (0, 1.25)], truth=[(0, 0), (0, 2)])
         1.0
     """

@@ -12,6 +12,8 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.suite import contract
 from worldgauge.engine.suite.base import Suite, suites
 from worldgauge.engine.suite.contract import DemoSet, Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.perception.decoders import open_decoder
+from worldgauge.serving import is_served
 from worldgauge.suites.targetbench import protocol, replan, scoring, summary, tasks
 from worldgauge.suites.targetbench.format.scenario import model_videos, videos_folder
 from worldgauge.suites.targetbench.settings import TargetSettings
@@ -54,6 +56,11 @@ class TargetBench(Suite):
             "seen": "history",
             "asked": "to be planned",
         }
+
+    def check_ready(self) -> None:
+        """The decoder's package; a served decoder is not asked."""
+        if not is_served(self.options.decoder):
+            dict(open_decoder(self.options.decoder).settings)
 
     @property
     def scoring_settings(self) -> frozenset[str]:

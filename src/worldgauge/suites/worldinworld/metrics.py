@@ -45,7 +45,7 @@ def controllability_ssim(imagined: Frames, replayed: Frames) -> float:
     Raises:
         ShapeError: On other shapes.
 
-    Example:
+    Examples:
         >>> imagined, replayed = np.full((2, 3, 8, 8, 3), 102, np.uint8)
         >>> replayed[:] = 204
         >>> round(controllability_ssim(imagined, replayed), 2)  # 2 * 1 * 2 / (1 + 4) for flat frames
@@ -72,7 +72,7 @@ def controllability_psnr(imagined: Frames, replayed: Frames) -> float:
     Raises:
         ShapeError: On other shapes.
 
-    Example:
+    Examples:
         >>> imagined, replayed = np.zeros((2, 3, 8, 8, 3), np.uint8)
         >>> replayed[:] = 51  # a fifth of 255: 10 log10(25)
         >>> round(controllability_psnr(imagined, replayed), 2)
@@ -99,7 +99,7 @@ def controllability_lpips(distances: Sequence[float]) -> float:
     Raises:
         UsageError: For none, and for one that is negative or not finite.
 
-    Example:
+    Examples:
         >>> controllability_lpips([0.25, 0.75])
         0.5
     """
@@ -131,7 +131,7 @@ def visual_quality(frame: NDArray[np.uint8]) -> float:
     Raises:
         ShapeError: On other shapes.
 
-    Example:
+    Examples:
         >>> grey = np.full((64, 64, 3), 128, np.uint8)
         >>> edge = grey.copy()
         >>> edge[:, 32:] = 255
@@ -174,7 +174,7 @@ def decision_regret(values: Sequence[float | None], chosen: int | None) -> float
     Raises:
         UsageError: For an index out of range, and values that are not allowed.
 
-    Example:
+    Examples:
         >>> decision_regret([2.0, 5.0, 4.0], chosen=2)
         1.0
     """
@@ -267,7 +267,7 @@ class Term(NamedTuple):
 def success(done: bool) -> float:
     """100 for an episode that succeeded, else 0; what could not start has failed.
 
-    Example:
+    Examples:
         >>> success(True), success(False)
         (100.0, 0.0)
     """
@@ -290,7 +290,7 @@ def trajectory_steps(steps: int | None) -> float | None:
     Raises:
         UsageError: For a negative number.
 
-    Example:
+    Examples:
         >>> trajectory_steps(30), trajectory_steps(None)
         (30.0, None)
     """
@@ -306,7 +306,7 @@ def trajectory_m(metres: float) -> float:
     Raises:
         UsageError: For a negative length.
 
-    Example:
+    Examples:
         >>> trajectory_m(-1.0)
         Traceback (most recent call last):
         worldgauge.core.errors.UsageError: an episode of -1.0 metres cannot be
@@ -325,7 +325,7 @@ def task_progress(progress: float) -> float:
     Raises:
         UsageError: Out of range.
 
-    Example:
+    Examples:
         >>> task_progress(1)
         1.0
     """
@@ -341,7 +341,7 @@ def model_calls(rollouts: int) -> float:
     Raises:
         UsageError: For a negative number.
 
-    Example:
+    Examples:
         >>> model_calls(12)
         12.0
     """
@@ -361,7 +361,7 @@ def answer_score(answered: bool, mark: int | None, blind_mark: int | None = None
             it is missing too.
         failed: Share that a judge's failure counts as; FAILED_RELEASED in the release.
 
-    Example:
+    Examples:
         >>> answer_score(True, mark=4)
         Term(value=75.0, flags=())
     """
@@ -402,7 +402,7 @@ def spl(done: bool, shortest: float | None, travelled: float | None) -> Term:
         shortest: Length of the reference, in metres or steps.
         travelled: Length of the agent's path, in the same unit.
 
-    Example:
+    Examples:
         >>> spl(True, shortest=4.0, travelled=8.0).value
         50.0
     """
@@ -422,7 +422,7 @@ def answer_spl(
         travelled_m: Length of the agent's path, metres.
         failed: Share that a judge's failure counts as, see `answer_score`.
 
-    Example:
+    Examples:
         >>> answer_spl(True, mark=3, shortest_m=4.0, travelled_m=8.0).value
         25.0
     """

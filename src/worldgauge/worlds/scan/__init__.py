@@ -55,7 +55,7 @@ class Scan(Batched):
         WorldError: The scene is not registered, or too much of it is damaged.
         DataError: A file of it is damaged.
 
-    Example:
+    Examples:
         >>> scan = Scan("example/room")
         >>> [landmark.name for landmark in scan.landmarks]
         ['bed', 'table', 'picture', 'bookcase', 'chair']

@@ -183,7 +183,7 @@ def clip_indices(n: int, frames: int) -> Indices:
     Returns:
         (frames,) int64: a `grid`, or all frames and the last one repeated.
 
-    Example:
+    Examples:
         >>> clip_indices(5, 3).tolist(), clip_indices(2, 4).tolist()
         ([0, 2, 4], [0, 1, 1, 1])
     """

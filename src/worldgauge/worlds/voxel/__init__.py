@@ -34,7 +34,7 @@ class Voxel(Batched):
     Raises:
         WorldError: For an unknown kind, a negative seed or a size that is too small.
 
-    Example:
+    Examples:
         >>> Voxel("desert", seed=1, size=(160, 160, 56)).facts.params
         {'kind': 'desert', 'seed': 1, 'size': (160, 160, 56)}
     """

@@ -24,7 +24,7 @@ class Landmark:
         low: Lower corner (x, y, z) of its axis-aligned box in the world frame, metres.
         high: Upper corner of the box.
 
-    Example:
+    Examples:
         >>> Landmark("chair", 7, low=(1.0, 2.0, 0.0), high=(2.0, 3.0, 1.0)).centre.tolist()
         [1.5, 2.5, 0.5]
     """
@@ -56,7 +56,7 @@ class FloorPlan:
         origin: (x, y) in metres of the lower corner of cell [0, 0].
         cell_m: Side of a cell in metres.
 
-    Example:
+    Examples:
         >>> free = np.array([[True, True], [True, False]])
         >>> floor = FloorPlan(free, np.zeros((2, 2), np.float32), origin=(0.0, 0.0), cell_m=0.5)
         >>> floor.cells_of([0.6, 0.1]).tolist(), round(float(floor.clearance_at([0.6, 0.1])), 3)
@@ -124,7 +124,7 @@ def place_of(xy: ArrayLike) -> FloatArray:
 class Walkable(World, Protocol):
     """A world with floors to walk on and things to walk to.
 
-    Example:
+    Examples:
         >>> world: Walkable = worlds.get("scan")("example/room")
         >>> world.floor.cell_m, world.landmarks[0].name
         (0.05, 'bed')

@@ -96,7 +96,7 @@ def nav_control(
     Raises:
         UsageError: For a plan that does not fit.
 
-    Example:
+    Examples:
         >>> control = nav_control(from_letters("LLF"), frames=4)
         >>> round(np.degrees(control.turn_left_rad)), control.valid_len, control.wire_ids.tolist()
         (45, 2, [4, 1, 1, 1])
@@ -133,7 +133,7 @@ def trajectory(steps: Sequence[Primitive], *, step_m: float = STEP_M, turn_deg: 
     Returns:
         (n + 1, 3), the start first: x ahead and y left in metres, and phi in degrees, counter-clockwise in [-180, 180).
 
-    Example:
+    Examples:
         >>> trajectory(from_letters("LLLLF"))[-1].round(3).tolist()
         [0.0, 0.2, 90.0]
     """
@@ -205,7 +205,7 @@ def from_letters(word: str) -> Steps:
     Raises:
         UsageError: For other letters.
 
-    Example:
+    Examples:
         >>> [step.name for step in from_letters("LF")]
         ['TURN_LEFT', 'FORWARD']
     """
@@ -237,7 +237,7 @@ def render_text(name: str, *, steps: Sequence[Primitive] = (), words: str = "") 
     Raises:
         UnknownNameError: For another renderer.
 
-    Example:
+    Examples:
         >>> render_text("nav/v2", steps=from_letters("FFFFFLL"))
         'Walk forward 1 metre, then turn left 45 degrees.'
     """

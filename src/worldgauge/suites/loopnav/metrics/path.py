@@ -29,7 +29,7 @@ def path_length(points: ArrayLike) -> float:
     Raises:
         ShapeError: On other shapes and on points that are not finite.
 
-    Example:
+    Examples:
         >>> path_length([(0, 0), (3, 4)])
         5.0
     """
@@ -54,7 +54,7 @@ def enclosed_area(xy_out: ArrayLike, xy_back: ArrayLike) -> float:
     Raises:
         ShapeError: On other shapes, empty paths and points that are not finite.
 
-    Example:
+    Examples:
         >>> path_enclosed_area([(0, 0), (3, 0)], [(3, 1), (0, 1)])
         3.0
     """
@@ -79,7 +79,7 @@ def normalised_deviation(xy_out: ArrayLike, xy_back: ArrayLike) -> float | None:
     Returns:
         Metres; None when nothing was walked.
 
-    Example:
+    Examples:
         >>> path_normalised_deviation([(0, 0), (3, 0)], [(3, 2), (0, 2)])  # 6 square metres, 6 metres walked
         2.0
     """
@@ -110,7 +110,7 @@ def coverage(position: NDArray[np.float32], seen: NDArray[np.int64], *, cell: fl
     Returns:
         Share in [0, 1]; None when no pixel has a surface.
 
-    Example:
+    Examples:
         >>> from worldgauge.suites.loopnav.metrics.path import seen_surfaces
         >>> before, view = np.float32([[[1, 0, 0]]]), np.float32([[[1, 0, 0], [5, 0, 0]]])
         >>> coverage(view, seen_surfaces([before]))

@@ -46,7 +46,7 @@ def macro_sgcs(frame: FrameScore) -> float | None:
 
     A lost flower counts as much as a lost sky.
 
-    Example:
+    Examples:
         >>> from worldgauge.perception.instances import Instances
         >>> sky, flower = Instances.of([(40, 10, 90)]), Instances.of([(40, 50, 20)])  # rows of x, y and area
         >>> _, (frame,) = sgcs([{"sky": sky}], [{"sky": sky, "flower": flower}], height=60, width=80)
@@ -67,7 +67,7 @@ def object_sgcs(frame: FrameScore) -> float | None:
     Returns:
         Score in [0, 1]; None without objects.
 
-    Example:
+    Examples:
         >>> from worldgauge.perception.instances import Instances
         >>> sky, tree = Instances.of([(40, 10, 90)]), Instances.of([(40, 50, 20)])  # rows of x, y and area
         >>> _, (frame,) = sgcs([{"sky": sky}], [{"sky": sky, "tree": tree}], height=60, width=80)
@@ -97,7 +97,7 @@ def information(frame: FrameScore) -> float:
 def informative_sgcs(frames: Sequence[FrameScore]) -> float | None:
     """Mean frame score weighted by `information`: sum(u_t s_t) / sum(u_t); None when all weights are 0.
 
-    Example:
+    Examples:
         >>> from worldgauge.perception.instances import Instances
         >>> sky, tree = ({name: Instances.of([(40, 30, 90)])} for name in ("sky", "tree"))
         >>> score, frames = sgcs([sky, sky], [sky, tree], height=60, width=80)
@@ -151,7 +151,7 @@ def chance_corrected(score: float | None, chance: float | None) -> float | None:
     Returns:
         At most 1; None when a value is missing or c is 1.
 
-    Example:
+    Examples:
         >>> sgcs_chance_corrected(0.75, chance=0.5)
         0.5
     """
@@ -200,7 +200,7 @@ def drift_tolerant_sgcs(
     Raises:
         ShapeError: When the numbers of scenes differ.
 
-    Example:
+    Examples:
         >>> from worldgauge.perception.instances import Instances
         >>> left, right = ({"tree": Instances.of([(x, 30, 90)])} for x in (10, 70))
         >>> early, truth = [left, right, right], [left, left, right]
@@ -266,7 +266,7 @@ def seen_sgcs(
         coverage: Share seen before in [0, 1], one per sampled frame; frames with None are left out.
         share: Least coverage, SEEN_SHARE by default.
 
-    Example:
+    Examples:
         >>> sgcs_seen([1.0, 0.5, 0.25], coverage=[1.0, 0.75, 0.0])
         VideoScore(value=0.75, n=2, undefined=0)
     """
@@ -284,7 +284,7 @@ def unseen_sgcs(
         coverage: Share seen before in [0, 1], one per sampled frame; frames with None are left out.
         share: Coverage below which a frame counts, SEEN_SHARE by default.
 
-    Example:
+    Examples:
         >>> sgcs_unseen([1.0, 0.5, 0.25], coverage=[1.0, 0.75, 0.0])
         VideoScore(value=0.25, n=1, undefined=0)
     """
@@ -332,7 +332,7 @@ def loop_closure(
     Raises:
         ShapeError: When there is nothing to compare, or not one heading per scene.
 
-    Example:
+    Examples:
         >>> from worldgauge.perception.instances import Instances
         >>> tree, house = ({name: Instances.of([(40, 30, 90)])} for name in ("tree", "building"))
         >>> loop_closure([tree, house], [0.1, 0.1], around=[tree, house], around_yaw=[0.0, 3.1], height=60, width=80)
@@ -441,7 +441,7 @@ def relation_score(a: SceneGraph, b: SceneGraph, pairs: Pairs, *, height: int, w
     Returns:
         Share in [0, 1]; None when neither frame has two objects.
 
-    Example:
+    Examples:
         >>> from worldgauge.perception.instances import Instances
         >>> trees = {"tree": Instances.of([(10, 30, 5), (70, 30, 5)])}
         >>> kept, swapped = ({"tree": np.array(partners)} for partners in ([0, 1], [1, 0]))
@@ -491,7 +491,7 @@ def shape_score(
     Returns:
         Score in [0, 1]; None when nothing is matched.
 
-    Example:
+    Examples:
         >>> whole = np.ones((4, 4), bool)
         >>> half = whole & (np.arange(4) < 2)
         >>> sgcs_shape({"tree": [half]}, {"tree": [whole]}, {"tree": np.array([0])})

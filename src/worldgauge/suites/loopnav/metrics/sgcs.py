@@ -227,7 +227,7 @@ def sgcs(
     Raises:
         ShapeError: The videos are empty or differ in length.
 
-    Example:
+    Examples:
         >>> from worldgauge.perception.instances import Instances
         >>> sky, tree = Instances.of([(40, 10, 90)]), Instances.of([(40, 50, 90)])  # rows of x, y and area
         >>> score, frames = sgcs([{"sky": sky}], [{"sky": sky, "tree": tree}], height=60, width=80)
@@ -335,7 +335,7 @@ def pixel_accuracy(counts: Counts) -> float | None:
     Returns:
         The share, 0 to 1; None when no pixel has an exact category.
 
-    Example:
+    Examples:
         >>> segmenter_accuracy(np.array([[5, 0, 0], [0, 6, 2], [1, 0, 1]]))  # 7 of the 10 pixels in rows 1 and 2
         0.7
     """

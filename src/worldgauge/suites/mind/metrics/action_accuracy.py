@@ -283,7 +283,7 @@ def move_cosine(truth: ArrayLike, generated: ArrayLike) -> float | None:
     Raises:
         ShapeError: Other shapes, or of different lengths.
 
-    Example:
+    Examples:
         >>> ahead, aside = np.tile(np.eye(4), (2, 3, 1, 1))
         >>> ahead[:, 0, 3] = aside[:, 1, 3] = [0, 1, 2]  # metres
         >>> move_cosine(ahead, ahead), move_cosine(ahead, aside)
@@ -306,7 +306,7 @@ def turn_cosine(truth: ArrayLike, generated: ArrayLike) -> float | None:
     Raises:
         ShapeError: Other shapes, or of different lengths.
 
-    Example:
+    Examples:
         >>> from worldgauge.world import pose_from_yaw_pitch
         >>> left = pose_from_yaw_pitch(np.zeros((3, 3)), np.array([0.0, 0.1, 0.2]))
         >>> round(turn_cosine(left, left), 3), round(turn_cosine(left, left[::-1]), 3)
@@ -406,7 +406,7 @@ def key_latency(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike, fps: fl
     Raises:
         ShapeError: Other shapes.
 
-    Example:
+    Examples:
         >>> truth, late = np.tile(np.eye(4), (2, 60, 1, 1))
         >>> truth[:, 0, 3] = 0.1 * np.maximum(np.arange(60) - 10, 0)  # rests up to frame 10
         >>> late[:, 0, 3] = 0.1 * np.maximum(np.arange(60) - 16, 0)
@@ -433,7 +433,7 @@ def keys_answered(truth: ArrayLike, generated: ArrayLike, keys: ArrayLike) -> fl
     Raises:
         ShapeError: Other shapes.
 
-    Example:
+    Examples:
         >>> truth, still = np.tile(np.eye(4), (2, 60, 1, 1))
         >>> truth[:, 0, 3] = 0.1 * np.maximum(np.arange(60) - 10, 0)  # rests up to frame 10
         >>> keys = np.zeros((60, 4), int)

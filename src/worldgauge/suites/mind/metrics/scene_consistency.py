@@ -57,7 +57,7 @@ def out_leg_motion(start: Image, turn: Image) -> float:
     Raises:
         ShapeError: On other shapes.
 
-    Example:
+    Examples:
         >>> start, turn = np.zeros((2, 8, 8, 3), np.uint8)
         >>> turn[:] = 51  # a fifth of 255
         >>> round(out_leg_motion(start, turn), 3)
@@ -159,7 +159,7 @@ def scene_details(video: Clip, start: Image | None = None, *, means: Means = Mea
 def gsc_mse(video: Clip) -> float:
     """Mean squared difference of the way out and the way back reversed, released pairing; see `scene_errors`.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
         >>> round(gsc_mse(Clip.from_array(frames, fps=10)), 3)  # (102 / 255)^2
@@ -172,7 +172,7 @@ def gsc_mse(video: Clip) -> float:
 def gsc_psnr(video: Clip) -> float:
     """Mean peak signal-to-noise ratio of the way out and the way back reversed, released pairing.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
         >>> round(gsc_psnr(Clip.from_array(frames, fps=10)), 2)  # 10 log10(1 / 0.16)
@@ -185,7 +185,7 @@ def gsc_psnr(video: Clip) -> float:
 def gsc_ssim(video: Clip) -> float:
     """Mean structural similarity of the way out and the way back reversed, released pairing.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
         >>> round(gsc_ssim(Clip.from_array(frames, fps=10)), 2)  # 2 * 1 * 2 / (1 + 4) for flat frames
@@ -198,7 +198,7 @@ def gsc_ssim(video: Clip) -> float:
 def gsc_detail(video: Clip) -> float | None:
     """Mean correlation of detail of the way out and the way back reversed, released pairing; see `scene_details`.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> squares = np.kron(np.eye(2), np.full((8, 8), 200)).astype(np.uint8)
         >>> picture = np.stack([squares] * 3, axis=-1)
@@ -217,7 +217,7 @@ def gsc_lpips(video: Clip, distances: Distances) -> float:
         video: The path out and back.
         distances: The learned distance.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
         >>> mean_difference = lambda x, y: np.abs(x - y).mean((1, 2, 3))  # stands for LPIPS
@@ -239,7 +239,7 @@ def gsc_aligned_mse(video: Clip, start: Image) -> float:
     Returns:
         0 for a perfect renderer.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
         >>> gsc_aligned_mse(Clip.from_array(frames, fps=10), start=frames[1])
@@ -259,7 +259,7 @@ def gsc_aligned_psnr(video: Clip, start: Image) -> float:
     Returns:
         Decibels.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
         >>> gsc_aligned_psnr(Clip.from_array(frames, fps=10), start=frames[1])
@@ -279,7 +279,7 @@ def gsc_aligned_ssim(video: Clip, start: Image) -> float:
     Returns:
         1 for a perfect renderer.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
         >>> round(gsc_aligned_ssim(Clip.from_array(frames, fps=10), start=frames[1]), 2)
@@ -299,7 +299,7 @@ def gsc_aligned_detail(video: Clip, start: Image) -> float | None:
     Returns:
         1 for a perfect renderer; None where the way out shows no detail.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> squares = np.kron(np.eye(2), np.full((8, 8), 200)).astype(np.uint8)
         >>> picture = np.stack([squares] * 3, axis=-1)
@@ -322,7 +322,7 @@ def gsc_aligned_lpips(video: Clip, start: Image, distances: Distances) -> float:
     Returns:
         0 for a perfect renderer.
 
-    Example:
+    Examples:
         >>> from worldgauge.data import Clip
         >>> frames = np.stack([np.full((8, 8, 3), grey, np.uint8) for grey in (204, 102)])  # there and back
         >>> mean_difference = lambda x, y: np.abs(x - y).mean((1, 2, 3))  # stands for LPIPS

@@ -84,7 +84,7 @@ class Critic(Protocol):
 
     All methods raise CriticError if there is no result.
 
-    Example:
+    Examples:
         >>> critic: Critic = critics.get("rules")(None)
         >>> critic.mark("How many legs has the chair?", expected="four", given="Four legs.", seed=0).mark
         10.0

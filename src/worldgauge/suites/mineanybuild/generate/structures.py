@@ -43,7 +43,7 @@ def structures(seed: int, count: int = 66) -> Iterator[GeneratedStructure]:
     No two have one name or are equal after a turn about the vertical or a mirroring; a longer run begins with the same
     ones.
 
-    Example:
+    Examples:
         >>> [built.type for built in structures(seed=0, count=4)]
         ['houses', 'houses', 'houses', 'animals']
     """

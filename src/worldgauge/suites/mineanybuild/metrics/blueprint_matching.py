@@ -62,7 +62,7 @@ def matching_score(truth: Blueprint, built: Blueprint) -> float | None:
     Returns:
         0 to 10; None for a truth without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
         >>> build_matching(truth, Blueprint.of([[[1, 1, 2, 2]]], ["stone", "glass"]))
@@ -83,7 +83,7 @@ def matching_precision(truth: Blueprint, built: Blueprint) -> float | None:
     Returns:
         0 to 1; 0 for a build without blocks, None for a truth without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
         >>> build_precision(truth, Blueprint.of([[[1, 2]]], ["stone", "glass"]))
@@ -106,7 +106,7 @@ def matching_f1(truth: Blueprint, built: Blueprint) -> float | None:
     Returns:
         0 to 1; None for a truth without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
         >>> build_f1(truth, Blueprint.of([[[1, 1, 1, 1]]], ["stone", "glass"]))
@@ -127,7 +127,7 @@ def typed_iou(truth: Blueprint, built: Blueprint) -> float | None:
     Returns:
         0 to 1; None for a truth without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
         >>> build_typed_iou(truth, Blueprint.of([[[1, 1]]], ["stone", "glass"]))
@@ -148,7 +148,7 @@ def occupancy_iou(truth: Blueprint, built: Blueprint) -> float | None:
     Returns:
         0 to 1; None for a truth without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
         >>> build_occupancy_iou(truth, Blueprint.of([[[2, 2, 2]]], ["stone", "glass"]))
@@ -169,7 +169,7 @@ def best_shift_score(truth: Blueprint, built: Blueprint) -> float | None:
     Returns:
         0 to 10; None for a truth without blocks, or more than MOST_MOVES shifts.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> truth = Blueprint.of([[[1, 1, 1, 2]]], ["stone", "glass"])
         >>> built = Blueprint.of([[[-1, 1, 1, 1, 2]]], ["stone", "glass"])

@@ -379,7 +379,7 @@ def read_blueprint(
 def executable(reading: BlueprintReading) -> float:
     """Return 100 for an answer that can be built, else 0; the mean over all tasks is the output success rate.
 
-    Example:
+    Examples:
         >>> from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
         >>> [build_executable(read_blueprint(answer, ["stone"])) for answer in ("```[[[1, 1]]]```", "A wall.")]
         [100.0, 0.0]
@@ -391,7 +391,7 @@ def executable(reading: BlueprintReading) -> float:
 def strict(reading: BlueprintReading) -> float:
     """Return 100 for an answer that can be built without any repair, else 0.
 
-    Example:
+    Examples:
         >>> from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
         >>> uneven = read_blueprint("```[[[1, 1], [1]]]```", ["stone"])
         >>> build_executable(uneven), build_strict(uneven)

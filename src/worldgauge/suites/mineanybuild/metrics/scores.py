@@ -93,7 +93,7 @@ def reasoning_accuracy(read: str | None, right: str) -> float:
         read: The choice; None if it could not be read.
         right: The right one.
 
-    Example:
+    Examples:
         >>> reasoning_accuracy("B", "B"), reasoning_accuracy(None, "B")
         (100.0, 0.0)
     """
@@ -174,7 +174,7 @@ def build_grade(grade: float) -> float:
     Raises:
         UsageError: If it is out of range.
 
-    Example:
+    Examples:
         >>> build_grade(7)
         7.0
         >>> build_grade(0)
@@ -205,7 +205,7 @@ def evaluation(
     Raises:
         UsageError: If grades are missing or out of range, or weights do not sum to 1.
 
-    Example:
+    Examples:
         >>> grades = {"completeness": 10, "complexity": 5, "aesthetic": 5}
         >>> round(build_evaluation("planning", True, grades), 6)  # 0.4 * 10 + 0.3 * 5 + 0.3 * 5
         7.0
@@ -236,7 +236,7 @@ def graded_only(
         grades: As of `evaluation`.
         weights: As of `evaluation`.
 
-    Example:
+    Examples:
         >>> grades = {"completeness": 10, "complexity": 5, "aesthetic": 5}
         >>> round(build_graded("planning", True, grades), 6), build_graded("planning", False, grades)
         (7.0, None)
@@ -256,7 +256,7 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
     Returns:
         0 for what cannot be built, None if either score is missing.
 
-    Example:
+    Examples:
         >>> round(build_comprehensive(True, evaluated=8.0, on_top=10.0), 6)
         8.1
     """
@@ -269,7 +269,7 @@ def comprehensive(executable: bool, evaluated: float | None, on_top: float | Non
 def commonsense(mark: float | None) -> float | None:
     """Return a judge's mark of an answer, 0 to 10; None without a mark.
 
-    Example:
+    Examples:
         >>> build_commonsense(7), build_commonsense(None)
         (7.0, None)
     """
@@ -285,7 +285,7 @@ def commonsense_success(mark: float | None) -> float | None:
     Raises:
         UsageError: If it is out of range.
 
-    Example:
+    Examples:
         >>> build_commonsense_success(7), build_commonsense_success(6.5)
         (100.0, 0.0)
     """
@@ -300,7 +300,7 @@ def full_marks(points: float | None) -> float | None:
     Raises:
         UsageError: If they are out of range.
 
-    Example:
+    Examples:
         >>> full_marks(7.5)
         75.0
     """
@@ -321,7 +321,7 @@ def overall(marks: Sequence[float]) -> float:
     Raises:
         UsageError: Without kinds, or if marks are out of range.
 
-    Example:
+    Examples:
         >>> build_overall([100.0, 50.0, 0.0])
         50.0
     """
@@ -400,7 +400,7 @@ def voting_scores(points: Mapping[str, int]) -> dict[str, float]:
     Raises:
         UsageError: Without any agent.
 
-    Example:
+    Examples:
         >>> build_voting({"a": 2, "b": 0, "c": -2})
         {'a': 8.0, 'b': 5.5, 'c': 3.0}
     """

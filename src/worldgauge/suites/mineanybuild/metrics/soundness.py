@@ -85,7 +85,7 @@ def supported_share(built: Blueprint) -> float | None:
     Edges count, since roofs of stairs and round shapes hold by them; corners do not. Sand and similar blocks fall when
     air is below; torches and carpets count as any other block. None without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> floating = Blueprint.of([[[1, 1]], [[1, -1]], [[-1, -1]], [[1, -1]]], ["stone"])
         >>> build_supported(floating)
@@ -106,7 +106,7 @@ def supported_share(built: Blueprint) -> float | None:
 def connected_share(built: Blueprint) -> float | None:
     """Return the share of blocks in the largest part connected by faces, edges or corners. None without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> build_connected(Blueprint.of([[[1, 1, 1, -1, 1]]], ["stone"]))
         0.75
@@ -124,7 +124,7 @@ def symmetry(built: Blueprint) -> float | None:
 
     Quarter turns only if the smallest box is square. None without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> build_symmetry(Blueprint.of([[[1, 1], [1, 2]]], ["stone", "glass"]))
         0.5
@@ -146,7 +146,7 @@ def order(built: Blueprint) -> float | None:
 
     Over all pairs of touching cells of the smallest box, air being one kind. None without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> build_order(Blueprint.of([[[1, 2], [2, 1]]], ["stone", "glass"]))  # no two neighbours are alike
         -1.0
@@ -173,7 +173,7 @@ def alike_share(built: Blueprint) -> float | None:
     It is low for materials scattered over a good shape, which `order` hardly detects, since most pairs of cells are
     air. 1 if no two touch, None without blocks.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> build_alike(Blueprint.of([[[1, 1, 2]]], ["stone", "glass"]))
         0.5
@@ -195,7 +195,7 @@ def alike_share(built: Blueprint) -> float | None:
 def evenness(built: Blueprint) -> float | None:
     """Return the normalised entropy of the materials in use: 0 for one material, 1 for equal parts of several.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> build_evenness(Blueprint.of([[[1, 1, 1]]], ["stone"]))
         0.0
@@ -217,7 +217,7 @@ def offered_used(built: Blueprint, offered: Sequence[str]) -> float | None:
         built: The build.
         offered: Names of materials.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> build_offered_used(Blueprint.of([[[1, 1]]], ["stone"]), ["stone", "glass"])
         0.5
@@ -233,7 +233,7 @@ def reachable_share(built: Blueprint) -> float | None:
     Steps up count as well as level paths: a hole two blocks high far up, or in the roof, is an entrance too. None
     without an inside.
 
-    Example:
+    Examples:
         >>> from worldgauge.worlds.blocks.blueprint import Blueprint
         >>> hut = np.ones((4, 3, 3), int)
         >>> hut[1:3, 1, 1] = -1  # a closed room

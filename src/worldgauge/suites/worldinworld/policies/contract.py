@@ -148,7 +148,7 @@ class ActionPlan:
         flags: Such as "fallback".
         poses: Of a robot's hand, in order.
 
-    Example:
+    Examples:
         >>> plan = ActionPlan(from_letters("LF"), source="mine")
         >>> [step.name for step in plan.steps]
         ['TURN_LEFT', 'FORWARD']
@@ -280,7 +280,7 @@ class PolicyKit:
         prompts: Folder whose files replace our templates.
         options: Further settings by name, `ClosedLoopTask.policy_options`.
 
-    Example:
+    Examples:
         >>> PolicyKit("navigation", length=5).length
         5
     """
