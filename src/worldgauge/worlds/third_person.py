@@ -5,7 +5,7 @@ The place of the figure follows from the camera's pose alone, so any pose can be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,21 +53,13 @@ class ThirdPerson(Voxel):
         draw_figure(seen, np.asarray(pose, np.float64), camera, feet_of(pose), label)
         return seen
 
-    def views(
-        self,
-        poses: ArrayLike,
-        camera: Camera | Panorama,
-        *,
-        position: bool = False,
-        out: Out = "numpy",
-        device: str = "cuda",
-    ) -> Views:
+    def views(self, poses: ArrayLike, camera: Camera | Panorama, *, out: Out = "numpy", **options: Any) -> Views:
         """As `Batched.views`, for numpy; the processor draws the figure into what the GPU has drawn."""
         from worldgauge.worlds._figure import draw_figure
 
         if out != "numpy":
             raise UsageError(f"out is '{out}'; the figure of a walker is rendered on the CPU: ask for 'numpy'")
-        found = super().views(poses, camera, position=position, device=device)
+        found = super().views(poses, camera, **options)
         label = self.categories.index(CHARACTER), FIGURE
         for place, pose in enumerate(np.asarray(poses, np.float64)):
             points = None if found.position is None else found.position[place]
