@@ -113,7 +113,7 @@ def evaluate(
         return
     with resumable(), evaluating(out):
         reports = check_models(request, _tell)
-        if lacks_data(request):
+        if lacks_data(request, reports):
             if not json:
                 show_plan(plan_evaluation(request, _tell, reports=reports, make=False))
             _tell("making the data; the plan is then measured")

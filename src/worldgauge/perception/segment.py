@@ -123,7 +123,7 @@ class ExactSegmenter:
         kept: tuple[str, ...] = CATEGORIES,
         things: Sequence[str] = COUNTABLE,
     ) -> None:
-        self._names = kept
+        self.names = kept
         self._index = np.array([kept.index(n) + 1 if n in kept else 0 for n in categories], np.uint16)
         self._things = _indices(kept, things)
 
@@ -133,10 +133,10 @@ class ExactSegmenter:
             raise NotApplicableError("the exact segmenter needs the world's view; take 'balanced' for frames alone")
         category = self._index[view.category]
         instance = np.where(np.isin(category, self._things), view.instance, 0).astype(np.uint16)
-        for key, (area, *_) in zip(*instance_table(category, instance, len(self._names)), strict=True):
+        for key, (area, *_) in zip(*instance_table(category, instance, len(self.names)), strict=True):
             if area < min_area(category.shape):
                 category[(category == key[0]) & (instance == key[1])] = 0
-        return LabelImages(category, instance, self._names)
+        return LabelImages(category, instance, self.names)
 
 
 @estimators.register("balanced", needs="rgb", version=1)

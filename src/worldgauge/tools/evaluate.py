@@ -271,9 +271,9 @@ def check_models(request: EvaluationRequest, tell: Tell = lambda line: None) -> 
     return reports
 
 
-def lacks_data(request: EvaluationRequest) -> bool:
+def lacks_data(request: EvaluationRequest, reports: Mapping[str, ModelReport] = MappingProxyType({})) -> bool:
     """Whether a new evaluation has to make data."""
-    names = [name for name in _suite_names(request) if not _unfit_reason(request, name)]
+    names = [name for name in _suite_names(request) if not _unfit_reason(request, name, reports)]
     is_new = not (request.out / PLAN).exists()
     return is_new and any(missing_part(request.data, name) is not None for name in names)
 
@@ -288,6 +288,11 @@ def _unfit_reason(
         return f"It measures memory, and these models see at most 1 s of context. To run it: --suites {suite}"
     if kind.answerer_kind == "agent":
         return "" if request.agents else "It evaluates agents: give --agent"
+    try:
+        if not request.published:
+            open_suite(suite, {}).check_ready()
+    except MissingExtraError as error:
+        return str(error)
     if request.videos is None:
         return "" if request.models else "It evaluates world models: give --model"
     if issubclass(kind, ActedSuite):
@@ -334,9 +339,9 @@ def plan_evaluation(
         try:
             costs.append(_measured(name, place, asked, request))
         except (MissingExtraError, UsageError) as error:
-            if not request.published and isinstance(error, UsageError):
+            if not request.published:
                 raise
-            plans.append(SuitePlan(name, reason=f"The paper's protocol: {error}" if request.published else str(error)))
+            plans.append(SuitePlan(name, reason=f"The paper's protocol: {error}"))
     if not costs:
         raise UsageError(f"no suite fits these models: {'; '.join(f'{one.suite}: {one.reason}' for one in plans)}")
     plans += choose_tasks(costs, request.budget_s, request.workers)

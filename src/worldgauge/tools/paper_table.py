@@ -304,12 +304,12 @@ def paper_notes(rows: Sequence[PaperRow]) -> list[str]:
     notes.append("Data: " + "; ".join(f"{source} {column.data}" for source, column in columns.items()))
     if any(cell.counts is None for row in rows for cell in row.cells):
         notes.append("–: not run")
-    flagged: dict[str, list[str]] = {}
+    flagged: dict[str, dict[str, None]] = {}
     for source, label, flag in [(cell.column.source, row.label, cell.flag) for row in rows for cell in row.cells]:
         if flag:
-            flagged.setdefault(f"{source}: {_MISSING.sub('lacks tasks', flag)}", []).append(label)
+            flagged.setdefault(f"{source}: {_MISSING.sub('lacks tasks', flag)}", {})[label] = None
     if flagged:
-        notes.append(f"†: wins nothing. {'; '.join(f'{why} ({listed(who)})' for why, who in flagged.items())}")
+        notes.append(f"†: wins nothing. {'; '.join(f'{why} ({listed(list(who))})' for why, who in flagged.items())}")
     return [f"{note}." for note in notes]
 
 

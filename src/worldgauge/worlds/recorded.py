@@ -9,11 +9,12 @@
 
 from __future__ import annotations
 
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.errors import DataError, NotApplicableError, ShapeError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.core.image import MAX_IMAGE_BYTES, decode_levels, png
-from worldgauge.core.io import atomic_file, digest_of_file, dumps, parse_json
+from worldgauge.core.io import atomic_file, cached_by_stamp, check_inside, digest_of_file, dumps, parse_json
 from worldgauge.worlds import View, worlds
 
 RECORDED = "recorded"
@@ -34,9 +35,10 @@ STEP_M = 0.001
 """Depth of one level, metres. 0 is the sky, or what has no depth."""
 UNLABELLED = "unlabelled"
 """Category 0."""
-MOST_LEVELS = 4
 _HEADER = "truth.json"
 _FORMAT, _VERSION = "worldgauge-truth", 1
+_DAMAGED = (NotImplementedError, ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+MOST_NAMES = 200
 _MOST_BYTES = 64 << 20
 _MOST_FRAMES = 100_000
 _NEAR = 1e-3
@@ -99,7 +101,11 @@ def write_truth(path: Path, truth: Truth, frames: Iterable[Mapping[str, NDArray[
             if layers not in (None, given):
                 raise ShapeError(f"{path}: frame {index} has other layers than frame 0")
             layers = given
+            if index >= len(truth.poses):
+                raise ShapeError(f"{path}: more frames than the {len(truth.poses)} poses")
             for name in given:
+                if np.shape(frame[name]) != (truth.camera.height, truth.camera.width):
+                    raise ShapeError(f"{path}: '{name}' of frame {index} has not the size of the camera")
                 packed.writestr(zipfile.ZipInfo(_member(name, index), _LONG_AGO), png(_levels(name, frame[name])))
         camera = {name: getattr(truth.camera, name) for name in _CAMERA}
         header = {
@@ -112,6 +118,8 @@ def write_truth(path: Path, truth: Truth, frames: Iterable[Mapping[str, NDArray[
             "place": truth.place,
             "layers": list(layers or ()),
         }
+        if layers is not None and index + 1 < len(truth.poses):
+            raise ShapeError(f"{path}: {index + 1} frames for {len(truth.poses)} poses")
         packed.writestr(zipfile.ZipInfo(_HEADER, _LONG_AGO), dumps(header), zipfile.ZIP_DEFLATED)
 
 
@@ -124,12 +132,14 @@ def _member(layer: str, index: int) -> str:
 
 def _levels(layer: str, values: NDArray[Any]) -> NDArray[np.uint16]:
     if layer != "depth":
+        if values.min() < 0 or values.max() > np.iinfo(np.uint16).max:
+            raise ShapeError(f"'{layer}' holds a number that is not in 0 to 65535")
         return np.asarray(values, np.uint16)
     steps = np.rint(np.where(np.isfinite(values), values, 0) / STEP_M)
     return np.asarray(np.where(steps > np.iinfo(np.uint16).max, 0, steps), np.uint16)
 
 
-@lru_cache(maxsize=64)
+@cached_by_stamp(maxsize=64)
 def read_truth(path: Path) -> Truth:
     """What the file of a recording states. Raises DataError for one that is damaged or contradicts itself."""
     with _opened(path) as packed:
@@ -138,11 +148,13 @@ def read_truth(path: Path) -> Truth:
         if (content["format"], content["version"]) != (_FORMAT, _VERSION):
             raise ValueError(f"is no {_FORMAT} of version {_VERSION}")
         given = {name: kind(content["camera"][name]) for name, kind in _CAMERA.items()}
+        if not np.isfinite([*given.values()]).all():
+            raise ValueError("has a camera without end")
         poses = np.array(content["poses"], np.float64).reshape(-1, 3, 4)
         truth = Truth(Camera(**given), np.concatenate([poses, np.tile([[[0.0, 0, 0, 1]]], (len(poses), 1, 1))], 1))
-        lists = {name: tuple(map(str, content[name])) for name in ("categories", "things", "layers")}
+        lists = {name: _names(content[name]) for name in ("categories", "things", "layers")}
         truth = Truth(truth.camera, truth.poses, **lists, place=str(content["place"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{path}: {_HEADER} cannot be used ({error}); write it again") from error
     camera = truth.camera
     sound = 0 < len(poses) <= _MOST_FRAMES and np.isfinite(poses).all() and min(camera.fx, camera.fy) > 0
@@ -153,10 +165,19 @@ def read_truth(path: Path) -> Truth:
     return truth
 
 
+def _names(values: Any) -> tuple[str, ...]:
+    """Different names from a file."""
+    if not isinstance(values, list) or len(values) > MOST_NAMES or not all(isinstance(one, str) for one in values):
+        raise ValueError(f"has no list of at most {MOST_NAMES} names")
+    if len(set(values)) < len(values):
+        raise ValueError("gives a name twice")
+    return tuple(values)
+
+
 def _opened(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: cannot be read ({error}); write it again") from error
 
 
@@ -165,7 +186,7 @@ def _bytes(packed: zipfile.ZipFile, name: str, most: int, path: Path) -> bytes:
     try:
         with packed.open(name) as member:
             data = member.read(most + 1)
-    except (KeyError, OSError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+    except (*_DAMAGED, KeyError, OSError, EOFError, RuntimeError) as error:
         raise DataError(f"{path}: {name} cannot be read ({error}); write it again") from error
     if len(data) > most:
         raise DataError(f"{path}: {name} is larger than {most >> 20} MB")
@@ -229,7 +250,7 @@ def facts_of(file: Path) -> WorldFacts:
 def truth_beside(video: Path) -> Path | None:
     """The file of truth beside a video; None without one."""
     file = video.with_name(video.stem + SUFFIX)
-    return file if file.exists() else None
+    return check_inside(file, video.parent) if file.is_file() else None
 
 
 def with_truth(episode: Episode) -> Episode:
@@ -238,26 +259,9 @@ def with_truth(episode: Episode) -> Episode:
         return episode
     file, clip = Path(str(episode.world.params["file"])), episode.clip
     truth = read_truth(file)
-    if len(truth.poses) != len(clip):
+    if len(truth.poses) - len(clip) not in (0, 1):  # a clip may lack the last frame of its video
         raise DataError(f"{file}: {len(truth.poses)} poses for a video of {len(clip)} frames")
-    return replace(episode, poses=truth.poses, camera=truth.camera.resized(clip.width, clip.height))
-
-
-def other_video(file: Path, seed: int) -> Path | None:
-    """The video of another place's recording in the same data set; None if there is none within MOST_LEVELS folders."""
-    place = read_truth(file).place
-    for folder in file.absolute().parents[1 : 1 + MOST_LEVELS]:
-        known = {one: read_truth(one).place for one in sorted(folder.rglob(f"*{SUFFIX}"))}
-        videos = [video for one in known if known[one] != place for video in _videos(one)]
-        if videos:
-            return videos[seed % len(videos)]
-    return None
-
-
-def _videos(file: Path) -> list[Path]:
-    """The video that a file of truth is about."""
-    stem = file.name.removesuffix(SUFFIX)
-    return [path for end in (".avi", ".mp4") if (path := file.with_name(stem + end)).exists()][:1]
+    return replace(episode, poses=truth.poses[: len(clip)], camera=truth.camera.resized(clip.width, clip.height))
 
 
 def _sampled(image: NDArray[Any], own: Camera, camera: Camera) -> NDArray[Any]:

@@ -93,7 +93,7 @@ def arms_for(suite: Suite, identity: Mapping[str, Any], arms: Sequence[Task]) ->
     return list(arms) if remembers(identity, max(suite.rates(Task(**arms[0].sample["task"])))) else []
 
 
-def remembers(identity: Mapping[str, Any], fps: float = 24.0) -> bool:
+def remembers(identity: Mapping[str, Any], fps: float = 20.0) -> bool:
     """Whether a model holds more than the last second of the context. fps: of models without a rate."""
     held = identity.get("max_context")
     return held is None or held > round(REAL_S * (identity.get("fps") or fps))

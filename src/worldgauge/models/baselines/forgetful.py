@@ -7,7 +7,6 @@ detect this, and a benchmark of image quality cannot.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,9 @@ from worldgauge.core.errors import NotApplicableError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest, View
-from worldgauge.core.video import Clip
 from worldgauge.models import models
 from worldgauge.worlds import World, open_world
 from worldgauge.worlds.indoor import Home
-from worldgauge.worlds.recorded import RECORDED, other_video
 from worldgauge.worlds.third_person import ThirdPerson, feet_of
 from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.blocks import GROUND
@@ -38,17 +35,13 @@ _WORLDS = ("voxel", "third-person", "indoor")
 class Forgetful:
     """Another settlement or home of the same kind, seen along the correct path.
     The path is where most of it has free ground of the other place. In a home it starts at the same place for all
-    requests from one position, and stops at walls and furniture. Of a recording with its own truth, the frames of a
-    recording of another place."""
+    requests from one position, and stops at walls and furniture."""
 
     def __init__(self, view: View = "perspective") -> None:
         self.spec = ModelSpec("forgetful", control="camera", view=view, inputs=frozenset({"world"}))
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """Render the other place."""
-        if request.world is not None and request.world.name == RECORDED:
-            yield from _other_recording(request)
-            return
         if request.world is None or request.world.name not in _WORLDS or request.poses is None:
             raise NotApplicableError("'forgetful' needs a village or home; scans and published recordings have none")
         other = _other_place(request.world)
@@ -61,17 +54,6 @@ class Forgetful:
             poses = _lay_path(other.voxels, request.poses, feet, np.random.default_rng(request.seed))
         for pose in poses:
             yield other.view(pose, request.context.camera).rgb[None]
-
-
-def _other_recording(request: RolloutRequest) -> Iterator[Frames]:
-    """The end of another place's recording, repeated where it is too short."""
-    assert request.world is not None
-    video = other_video(Path(str(request.world.params["file"])), request.seed)
-    if video is None:
-        raise NotApplicableError("'forgetful' needs a recording of another place in the same data set")
-    clip = Clip.open(video).resized(*request.frame_size)
-    for index in range(len(clip) - request.horizon, len(clip)):
-        yield clip[index % len(clip)][None]
 
 
 def _other_place(facts: WorldFacts) -> World:

@@ -32,7 +32,7 @@ from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View, open_world
-from worldgauge.worlds.recorded import RecordingWorld
+from worldgauge.worlds.recorded import RECORDED, RecordingWorld
 
 PALETTE_FRAMES, PALETTE_WIDTH_PX = 32, 160
 """Frames of a labelled recording, and their width, from which the colours of its categories are learned."""
@@ -200,9 +200,14 @@ def segmenter_accuracy(task: Task, indices: tuple[int, ...], segmenter: str, *, 
         for index, frame in zip(indices, episode.clip.take(indices), strict=True):
             labels = by_colour.segment(frame)
             assert isinstance(labels, LabelImages)
+            if labels.names != exact.names:
+                raise NotApplicableError("the segmenter knows other categories than the recording")
             yield labels, exact.segment(frame, world.view(episode.poses[index], episode.camera))
 
-    return accuracy_against_exact(pairs())
+    try:
+        return accuracy_against_exact(pairs())
+    except NotApplicableError:
+        return None
 
 
 SCENE_METRICS = (
@@ -214,7 +219,7 @@ BY_COLOUR = ("balanced", "colour")
 NO_SEGMENTER = (
     "the segmenters by colour know embedded worlds in our own textures only; register one and set segmenter=NAME"
 )
-OTHER_CATEGORIES = "SGCS counts ten outdoor categories, and this world has other ones"
+OTHER_CATEGORIES = "SGCS counts ten outdoor categories, or those of a labelled recording; this world has other ones"
 
 ACCURACY_STRIDE = 4
 """One in this many sampled frames measures the segmenter: rendering exact labels costs as much as all the rest."""
@@ -229,7 +234,8 @@ def scene_scores(
     """SGCS and every variant that needs no weights, from one segmentation of each sampled frame."""
     segmenter = settings.segmenter or "balanced"
     known = exact_segmenter(episode.world) is not None and episode.facts.get("pictures", "ours") == "ours"
-    fits = known or segmenter not in (*BY_COLOUR, "exact")
+    labelled = episode.world is not None and episode.world.name == RECORDED  # "colour" knows other categories
+    fits = (known and not (labelled and segmenter == "colour")) or segmenter not in (*BY_COLOUR, "exact")
     missing = None
     try:
         _segmenter(record.task, segmenter, episode)

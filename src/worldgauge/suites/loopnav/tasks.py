@@ -142,7 +142,7 @@ def _read(source: Path, id: str) -> dict[str, _Recording]:
 
 
 def _world(trajectory: LoopTrajectory, worlds: Mapping[str, WorldFacts]) -> WorldFacts | None:
-    """The world of a recording: what lies beside it, else that of its location."""
+    """The world of a recording: what is beside it, else that of its location."""
     file = truth_beside(trajectory.video)
     return worlds.get(trajectory.location) if file is None else facts_of(file)
 

@@ -138,7 +138,7 @@ class Mind(SubmittedSuite):
         return summary.summarize(scores, kinds, failed, self.options)
 
     def without_memory(self) -> Mind:
-        """Action following alone."""
+        """The same tables, judged by action accuracy."""
         return ActionFollowing(**self.settings)
 
     def published(self) -> list[Table]:

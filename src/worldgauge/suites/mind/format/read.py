@@ -32,7 +32,7 @@ from worldgauge.core.video import Clip, header_frames
 from worldgauge.suites.mind.actions import MIRROR_PATHS, Perspective, actions_of, space_of
 from worldgauge.suites.mind.format import files
 from worldgauge.suites.mind.format.files import MindClip, Part
-from worldgauge.worlds.recorded import RECORDED, facts_of, truth_beside, with_truth
+from worldgauge.worlds.recorded import RECORDED, facts_of, read_truth, truth_beside, with_truth
 
 
 def discover(
@@ -159,6 +159,7 @@ def _examined(at: _Loading, clip: MindClip) -> MindClip:
         video = at.needed(files.VIDEO, "it holds the frames")
         clip = replace(clip, video=video)
         if (truth := truth_beside(video)) is not None:
+            read_truth(truth)
             clip = replace(clip, world=facts_of(truth), camera=None)
         if (frames := _stated_frames(video)) not in (0, clip.frames):
             frames = _shown_frames(video)  # a header also counts frames that a cut left hidden
