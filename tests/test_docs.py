@@ -88,9 +88,9 @@ def test_camera_model_of_the_guide_gets_its_caption_and_its_convention(walks: Pa
     assert facts["bridge"]["own_fps"] == 16
 
 
-def test_models_of_the_evaluate_tutorial_keep_the_protocol(tmp_path: Path) -> None:
-    for name in ("MyCameraModel", "MyModel"):
-        code = block(ROOT / "docs" / "tutorials" / "evaluate.md", "python", f"class {name}")
+def test_models_of_the_tutorials_keep_the_protocol(tmp_path: Path) -> None:
+    for name, page in (("MyCameraModel", "evaluate.md"), ("MyModel", "quickstart.md")):
+        code = block(ROOT / "docs" / "tutorials" / page, "python", f"class {name}")
         (tmp_path / "own.py").write_text(code, "utf-8")
         done = command(tmp_path, "check-model", "--model", f"./own.py:{name}", "--json")
         report = json.loads(done.stdout)
