@@ -27,7 +27,7 @@ NEW = {
     "estimators": {"balanced"},
     "agents": {"castle", "degraded"},
     "models": {"hedge", "coarse", "tiny", "planar", "zoom"},
-    "worlds": {"scan"},
+    "worlds": {"recorded", "scan"},
 }
 """Registered since 0.1.0, by kind."""
 

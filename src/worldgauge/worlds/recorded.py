@@ -193,7 +193,10 @@ def _bytes(packed: zipfile.ZipFile, name: str, most: int, path: Path) -> bytes:
     return data
 
 
-@worlds.register(RECORDED, files=("file",), panorama=False)
+_EXAMPLE = str(Path(__file__).with_name(f"example{SUFFIX}"))
+
+
+@worlds.register(RECORDED, example={"file": _EXAMPLE}, files=("file",), panorama=False)
 class RecordingWorld:
     """What the camera of a recording saw. It can be viewed from the recorded poses only."""
 
