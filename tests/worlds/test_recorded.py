@@ -14,6 +14,7 @@ import worldgauge as wg
 from worldgauge.core.errors import DataError, NotApplicableError, ShapeError
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
 from worldgauge.engine.open_suite import list_tasks, open_suite
+from worldgauge.perception.instances import CATEGORIES
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.worlds import open_world
 from worldgauge.worlds.recorded import SUFFIX, RecordingWorld, Truth, facts_of, read_truth, write_truth
@@ -201,3 +202,13 @@ def test_a_recording_without_truth_has_no_such_score(both: tuple[Path, Path], tm
     )
     frame = result.frame
     assert frame[frame.metric.isin(["sgcs", "coverage", "returned_mse"])].value.isna().all()
+
+
+def test_the_segmenter_of_our_own_textures_does_not_fit(both: tuple[Path, Path], tmp_path: Path) -> None:
+    settings = {"selection": "all", "segmenter": "colour"}
+    result = wg.run("loopnav", model="freeze", data=both[1], out=tmp_path, settings=settings)
+    assert not result.failures
+    scores = {score.metric: score for score in result.scores["freeze"]}
+    own = tuple(open_world(episode_of(list_tasks(result.suite, both[1])[0])[0].world).truth.categories)
+    assert scores["sgcs"].facts["segmenter_fits"] == (own == CATEGORIES)
+    assert (scores["segmenter_accuracy"].value is None) == (own != CATEGORIES)

@@ -32,7 +32,7 @@ from worldgauge.suites.loopnav.settings import LoopNavSettings
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.weights import AbsentWeightsError
 from worldgauge.worlds import View, open_world
-from worldgauge.worlds.recorded import RECORDED, RecordingWorld
+from worldgauge.worlds.recorded import RecordingWorld
 
 PALETTE_FRAMES, PALETTE_WIDTH_PX = 32, 160
 """Frames of a labelled recording, and their width, from which the colours of its categories are learned."""
@@ -101,6 +101,11 @@ def _segmenter(task: Task, name: str, episode: Episode) -> Segmenter:
         return found
     own = _own_palette(task, episode=episode) if name == "balanced" else None
     return own or _registered(name)
+
+
+def _knows(segmenter: str, exact: ExactSegmenter) -> bool:
+    """Whether a segmenter can find the categories of exact masks; "colour" knows only SGCS's ten."""
+    return segmenter != "colour" or exact.names == CATEGORIES
 
 
 @cached_by_task(maxsize=8)
@@ -191,7 +196,7 @@ def coverage_of(task: Task, frames_shown: tuple[int, ...]) -> list[float | None]
 def segmenter_accuracy(task: Task, indices: tuple[int, ...], segmenter: str, *, episode: Episode) -> Accuracy | None:
     """Compare a segmenter with exact masks; None where the world has none."""
     exact = exact_segmenter(episode.world)
-    if episode.world is None or exact is None:
+    if episode.world is None or exact is None or not _knows(segmenter, exact):
         return None
     world = open_world(episode.world)
     by_colour = fitted_segmenter(_segmenter(task, segmenter, episode), episode.clip, indices)
@@ -200,14 +205,9 @@ def segmenter_accuracy(task: Task, indices: tuple[int, ...], segmenter: str, *, 
         for index, frame in zip(indices, episode.clip.take(indices), strict=True):
             labels = by_colour.segment(frame)
             assert isinstance(labels, LabelImages)
-            if labels.names != exact.names:
-                raise NotApplicableError("the segmenter knows other categories than the recording")
             yield labels, exact.segment(frame, world.view(episode.poses[index], episode.camera))
 
-    try:
-        return accuracy_against_exact(pairs())
-    except NotApplicableError:
-        return None
+    return accuracy_against_exact(pairs())
 
 
 SCENE_METRICS = (
@@ -233,15 +233,15 @@ def scene_scores(
 ) -> Iterator[Score]:
     """SGCS and every variant that needs no weights, from one segmentation of each sampled frame."""
     segmenter = settings.segmenter or "balanced"
-    known = exact_segmenter(episode.world) is not None and episode.facts.get("pictures", "ours") == "ours"
-    labelled = episode.world is not None and episode.world.name == RECORDED  # "colour" knows other categories
-    fits = (known and not (labelled and segmenter == "colour")) or segmenter not in (*BY_COLOUR, "exact")
+    exact = exact_segmenter(episode.world)
+    known = exact is not None and _knows(segmenter, exact) and episode.facts.get("pictures", "ours") == "ours"
+    fits = known or segmenter not in (*BY_COLOUR, "exact")
     missing = None
     try:
         _segmenter(record.task, segmenter, episode)
     except (AbsentWeightsError, MissingExtraError) as error:
         missing = str(error)
-    foreign = episode.world is not None and exact_segmenter(episode.world) is None
+    foreign = episode.world is not None and exact is None
     if settings.segmenter is None and not fits:
         missing = OTHER_CATEGORIES if foreign else NO_SEGMENTER
     pairs = sample_pairs(len(rollout), len(truth), settings.stride)
