@@ -83,7 +83,7 @@ def write_truth(path: Path, truth: Truth, frames: Iterable[Mapping[str, NDArray[
             optical axis, infinite for the sky. All frames have the same ones.
 
     Raises:
-        ShapeError: A frame has other layers than the first.
+        ShapeError: Frames differ in layers, do not fit the camera or the poses, or hold a label above 65535.
 
     Examples:
         >>> from pathlib import Path
