@@ -46,6 +46,7 @@ def test_a_flagged_subject_is_not_best_and_has_no_rank() -> None:
         "where less is better, good leads"
     )
     assert not compared.can_order, "there is nobody left to order"
+    assert {s.rank for s in compared.standings} == {"–"}, "the only row without a flag is not the first of anything"
 
 
 def test_the_verdict_goes_without_the_flagged() -> None:

@@ -159,6 +159,8 @@ def compare(
     placed: dict[str, tuple[int, int]] = {}
     for group in sorted({groups[label] for label in ranked if label in groups}) or [""]:
         own = [label for label in ranked if groups.get(label, group) == group]
+        if len(own) == 1 < len(labels):
+            continue  # all others are flagged: the first of one row is no rank
         ranges = rank_ranges(own, [(a, b) for a, b in beaten if a in own and b in own])
         placed = {**ranges, **placed}
     standings = []
@@ -172,7 +174,7 @@ def compare(
             clusters = [[evidence.clusters[task] for task in own] for own in tasks]
             interval = balanced_interval(parts, clusters)
             low, high = (None, None) if interval is None else np.clip(interval, *bounds).tolist()
-        held = tuple(placed[label]) if label in ranked else ()
+        held = tuple(placed.get(label, ())) if label in ranked else ()
         remarks = flags.get(label, ""), groups.get(label, "")
         standings.append(Standing(label, means[label], low, high, len(values[label]), held, *remarks))
     return Comparison(
