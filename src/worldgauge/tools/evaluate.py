@@ -71,6 +71,7 @@ class EvaluationRequest:
         published: Whether every suite runs with its paper's protocol.
         videos: Folder of finished videos, SUITE/MODEL/TASK.mp4, instead of models.
         video_fps: Frames per second of the videos. None for the rate of the recordings.
+        video_longer: What happens to videos with more frames than a task needs: "error" or "cut".
     """
 
     models: tuple[ModelLike, ...]

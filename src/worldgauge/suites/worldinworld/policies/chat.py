@@ -92,8 +92,9 @@ def chat_reviser(kit: PolicyKit) -> Reviser[Any]:
     """A language model compares what was imagined; in recognition and questions it also gives the answer.
 
     After unreadable replies the decision falls back, noted as "fallback", "fallback_answer" or "stop_fallback"; an
-    outage raises. Options: kind, "select" or "rewrite" (it may write a plan, as released); declared; revision; tracker;
-    landmarks; temperature, top_p, max_tokens, asks, top_logprobs.
+    outage raises. Options: kind, "select" or "rewrite" (as released); declared (navigation: it first says whether it has
+    arrived); revision ("frames" or "described"); tracker ("geometry" or "sam2"); landmarks ("exact" or "detected");
+    temperature, top_p, max_tokens, asks, top_logprobs.
     """
     own = closed_loop_tasks.get(kit.task).shared_revisers.get("chat")
     if own is None:
