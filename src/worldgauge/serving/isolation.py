@@ -121,7 +121,7 @@ def memory_of_models(environment: Mapping[str, str]) -> int:
 
 
 def sandboxed(command: Sequence[str], folder: str, environment: Mapping[str, str], who: str) -> list[str]:
-    """The command in a sandbox if requested: no network or other process, `folder` writable, `HIDDEN_VARIABLE` absent."""
+    """A command in a sandbox if requested: no network or other process, `folder` writable, `HIDDEN_VARIABLE` absent."""
     if environment.get(SANDBOX_VARIABLE, "") in ("", "0"):
         return list(command)
     bwrap = shutil.which("bwrap")

@@ -92,7 +92,7 @@ def chat_reviser(kit: PolicyKit) -> Reviser[Any]:
     """A language model compares what was imagined; in recognition and questions it also gives the answer.
 
     After unreadable replies the decision falls back, noted as "fallback", "fallback_answer" or "stop_fallback"; an
-    outage raises. Options: kind, "select" or "rewrite" (as released); declared (navigation: it first says whether it has
+    outage raises. Options: kind, "select" or "rewrite" (as released); declared (navigation: it first says if it has
     arrived); revision ("frames" or "described"); tracker ("geometry" or "sam2"); landmarks ("exact" or "detected");
     temperature, top_p, max_tokens, asks, top_logprobs.
     """
