@@ -127,18 +127,6 @@ def test_text_models_of_the_guide_get_their_words(name: str, walks: Path, tmp_pa
     assert json.loads(done.stdout)["counts"]["scored"] == 1, done.stderr
 
 
-def test_python_example_of_the_guide_runs_on_real_walks(walks: Path, tmp_path: Path) -> None:
-    guide = HOWTO / "wrap_camera.md"
-    (tmp_path / "cam.py").write_text(block(guide, "python", "class MyCameraModel"), "utf-8")
-    code = block(guide, "python", "worldgauge.run(")
-    code = code.replace("demo/loopnav/data", str(walks)).replace("runs/first", str(tmp_path / "runs"))
-    (tmp_path / "example.py").write_text(code, "utf-8")
-    done = subprocess.run([sys.executable, "example.py"], capture_output=True, text=True, timeout=240, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"truth\s+2\s+1\.0+\s+0\.0", done.stdout), done.stdout
-    assert "PairDifference(a='truth', b='freeze'" in done.stdout
-
-
 def test_files_of_the_guide_pass_their_tests(tmp_path: Path) -> None:
     """The test of a model that docs/howto/check_and_calibrate.md shows, on the model of docs/howto/wrap_camera.md."""
     files = files_of(HOWTO / "check_and_calibrate.md")
