@@ -161,7 +161,7 @@ def test_one_command(suite: str, kind: str, data: Path, server: RealtimeServer, 
         (row,) = (row for row in found["tables"][0]["rows"] if row["label"] == f"truth-fps-{own:g}")
         assert row["kind"] == "baseline"
         assert any(cell["mean"] is not None for cell in row["cells"])
-        assert any(note.startswith(f"{name} was asked at {own:g} frames/s") for note in found["tables"][0]["notes"])
+        assert any(note.startswith(f"{name} generates at {own:g} fps") for note in found["tables"][0]["notes"])
     (row,) = (row for row in found["speed"]["rows"] if row["label"] == name)
     seconds, rate, memory = (cell["mean"] for cell in row["cells"][:3])
     assert seconds > 0

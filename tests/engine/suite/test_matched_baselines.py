@@ -119,4 +119,4 @@ def test_the_truth_stands_in_the_table_with_what_it_means(targetbench_data: Path
     rows = {row["label"]: row for row in first["rows"]}
     assert rows["truth-fps-4"]["kind"] == "baseline"
     assert rows["truth-fps-4"]["cells"][0]["n"] == 1
-    assert any("truth-fps-4 was asked at 4 frames/s" in note and "It is the truth" in note for note in first["notes"])
+    assert any("truth-fps-4 generates at 4 fps" in note and "It is ground truth" in note for note in first["notes"])

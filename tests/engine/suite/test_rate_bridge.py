@@ -1,4 +1,4 @@
-"""A model of another rate: asked at its own for the same seconds, drawn at the times of the recording."""
+"""A model of another rate: asked at its own for the same seconds, resampled at the times of the recording."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,8 +24,8 @@ from worldgauge.engine.suite.contract import Record, Task
 from worldgauge.engine.suite.rollout import (
     ROLLOUT,
     BridgeSettings,
-    Drawn,
     RateBridge,
+    Resample,
     at_rate,
     bridge_notes,
     fit_context,
@@ -102,22 +102,22 @@ def test_six_frames_at_24_are_four_at_16() -> None:
     assert_allclose(own.actions.column("turn"), 1.5 * 0.05, rtol=1e-6)
     assert [int(frame[0, 0, 0]) for frame in own.truth] == [4, 6, 10, 12], "of frames 2, 3, 5, 6: half goes up"
     levels = np.array([50.0, 100, 150, 200])
-    drawn = np.concatenate(list(bridge.draw([greys(levels)], greys(np.zeros(1))[0])))
-    assert drawn[:, 0, 0, 0].tolist() == [50, 50, 100, 150, 150, 200]
-    blended = np.concatenate(list(replace(bridge, drawn="blend").draw([greys(levels)], greys(np.zeros(1))[0])))
+    frames = np.concatenate(list(bridge.draw([greys(levels)], greys(np.zeros(1))[0])))
+    assert frames[:, 0, 0, 0].tolist() == [50, 50, 100, 150, 150, 200]
+    blended = np.concatenate(list(replace(bridge, resample="blend").draw([greys(levels)], greys(np.zeros(1))[0])))
     assert blended[:, 0, 0, 0].tolist() == [33, 67, 100, 133, 167, 200]
 
 
 def test_half_the_rate_draws_each_frame_twice() -> None:
     bridge = RateBridge(12, 24, 6)
-    drawn = np.concatenate(list(bridge.draw([greys(np.array([10.0, 20, 30]))], greys(np.zeros(1))[0])))
-    assert drawn[:, 0, 0, 0].tolist() == [10, 10, 20, 20, 30, 30]
+    frames = np.concatenate(list(bridge.draw([greys(np.array([10.0, 20, 30]))], greys(np.zeros(1))[0])))
+    assert frames[:, 0, 0, 0].tolist() == [10, 10, 20, 20, 30, 30]
 
 
 def test_before_half_a_frame_has_passed_the_last_frame_shown_is_nearest() -> None:
     bridge = RateBridge(6, 24, 8)
-    drawn = np.concatenate(list(bridge.draw([greys(np.array([40.0, 80]))], greys(np.array([7.0]))[0])))
-    assert drawn[:, 0, 0, 0].tolist() == [7, 40, 40, 40, 40, 80, 80, 80]
+    frames = np.concatenate(list(bridge.draw([greys(np.array([40.0, 80]))], greys(np.array([7.0]))[0])))
+    assert frames[:, 0, 0, 0].tolist() == [7, 40, 40, 40, 40, 80, 80, 80]
 
 
 def test_a_horizon_of_no_whole_multiple_ends_with_the_last_frame_that_fits() -> None:
@@ -126,7 +126,7 @@ def test_a_horizon_of_no_whole_multiple_ends_with_the_last_frame_that_fits() -> 
     assert bridge.facts == {
         "own_fps": 16,
         "fps": 24,
-        "drawn": "nearest",
+        "resample": "nearest",
         "keys": "majority",
         "own_frames": 64,
         "frames_asked": 97,
@@ -217,15 +217,15 @@ def test_a_straight_line_comes_back_exactly(own_fps: float) -> None:
 
 
 @pytest.mark.parametrize("own_fps", [16, 12, 48])
-@pytest.mark.parametrize("drawn", ["blend", "nearest"])
-def test_frames_of_steady_change_come_back(own_fps: float, drawn: Drawn) -> None:
+@pytest.mark.parametrize("resample", ["blend", "nearest"])
+def test_frames_of_steady_change_come_back(own_fps: float, resample: Resample) -> None:
     """Blended they are exact, up to rounding; the nearest is at most half a frame of the model away."""
-    bridge = RateBridge(own_fps, FPS, 96, drawn)
+    bridge = RateBridge(own_fps, FPS, 96, resample)
     own = greys(2 * FPS / own_fps * np.arange(1, bridge.own_frames + 1))
     found = np.concatenate(list(bridge.draw([own[:5], own[5:]], greys(np.zeros(1))[0])))[:, 0, 0, 0].astype(float)
     off = np.abs(found - 2 * np.arange(1, 97))
-    assert off.max() <= (0.5 if drawn == "blend" else FPS / own_fps + 0.5)
-    assert drawn == "blend" or own_fps == 48 or off.max() > 0.5
+    assert off.max() <= (0.5 if resample == "blend" else FPS / own_fps + 0.5)
+    assert resample == "blend" or own_fps == 48 or off.max() > 0.5
 
 
 @pytest.mark.parametrize("parts", [[64], [1] * 64, [3, 0, 61]])
@@ -291,8 +291,8 @@ def test_a_far_larger_rate() -> None:
     assert own.actions is not None
     assert own.actions.column("turn").sum() == pytest.approx(0.15)
     levels = greys(np.arange(1, 301) / 2)
-    drawn = np.concatenate(list(bridge.draw([levels], levels[0])))
-    assert_array_equal(drawn, levels[[99, 199, 299]])
+    frames = np.concatenate(list(bridge.draw([levels], levels[0])))
+    assert_array_equal(frames, levels[[99, 199, 299]])
 
 
 @pytest.mark.parametrize(("own_fps", "asked"), [(1, 23), (23.9, 1), (25, 1), (0.001, 20000)])
@@ -318,8 +318,8 @@ def test_times_outside_the_path_are_refused() -> None:
 
 
 def test_a_wrong_way_of_drawing_is_refused() -> None:
-    with pytest.raises(UsageError, match="'drawn' must be one of nearest, blend, got 'mean'"):
-        options_of(BridgeSettings, "walks", {"drawn": "mean"})
+    with pytest.raises(UsageError, match="'resample' must be one of nearest, blend, got 'mean'"):
+        options_of(BridgeSettings, "walks", {"resample": "mean"})
 
 
 # in a suite
@@ -386,9 +386,9 @@ def test_the_same_rate_gives_the_same_bytes_as_none(tmp_path: Path) -> None:
 
 
 def test_the_truth_through_the_bridge_shows_what_the_bridge_costs(tmp_path: Path) -> None:
-    for fps, drawn, worst in ((16, "nearest", 4), (16, "blend", 2), (10, "nearest", 4), (10, "blend", 0)):
-        folder = tmp_path / f"{fps}-{drawn}"
-        record = perform(TruthModel(fps=fps), folder, drawn=drawn)
+    for fps, resample, worst in ((16, "nearest", 4), (16, "blend", 2), (10, "nearest", 4), (10, "blend", 0)):
+        folder = tmp_path / f"{fps}-{resample}"
+        record = perform(TruthModel(fps=fps), folder, resample=resample)
         found = Clip.open(folder / ROLLOUT).to_array()[:, 0, 0, 0].astype(int)
         assert len(found) == record.facts["frames_generated"] == 30
         assert np.abs(found - 4 * np.arange(10, 40)).max() == worst
@@ -425,19 +425,19 @@ def test_a_path_of_no_rotations_is_the_failure_of_the_model(tmp_path: Path) -> N
 
 def test_notes_name_who_was_asked_at_another_rate() -> None:
     bridges = [RateBridge(16, 24, 97).facts, RateBridge(16, 24, 96).facts]
-    own = {"own_fps": 16.0, "fps": 10.0, "drawn": None, "frames_asked": 128, "never_imagined": 0}
+    own = {"own_fps": 16.0, "fps": 10.0, "resample": None, "frames_asked": 128, "never_imagined": 0}
     assert bridge_notes({"a": bridges, "b": [], "c": [own]}, ["c"]) == [
-        "a was asked at 16 frames/s, drawn at 24 (nearest); 1 of 193 frames were never imagined.",
-        "c was asked at 16 frames/s, judged at the times of its own frames. "
-        "It is the truth: what its row lacks is what this alone costs.",
+        "a generates at 16 fps, resampled to 24 fps (nearest); 1 of 193 frames lack a generated frame.",
+        "c generates at 16 fps, scored at the times of its own frames. "
+        "It is ground truth: its loss is the cost of the rate alone.",
     ]
 
 
 def test_only_models_with_a_rate_depend_on_how_frames_are_drawn() -> None:
-    nearest, blend = Walks(), Walks(drawn="blend")
+    nearest, blend = Walks(), Walks(resample="blend")
     plain, rated = (model_identity(ModelSpec("m", fps=fps), "m") for fps in (None, 16))
     keys = {
-        (suite.options.drawn, one["fps"]): task_key(suite, TASK, one, 0)
+        (suite.options.resample, one["fps"]): task_key(suite, TASK, one, 0)
         for suite in (nearest, blend)
         for one in (plain, rated)
     }

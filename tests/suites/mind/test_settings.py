@@ -90,5 +90,5 @@ def test_order_of_names_does_not_matter():
 
 
 def test_what_only_scoring_reads_is_said():
-    asked = {"tests", "perspectives", "horizon", "horizon_s", "context", "drawn", "mirror_set", "mirror_folders"}
+    asked = {"tests", "perspectives", "horizon", "horizon_s", "context", "resample", "mirror_set", "mirror_folders"}
     assert {field.name for field in fields(MindSettings)} - Mind.scoring_settings == asked

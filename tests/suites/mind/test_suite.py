@@ -268,12 +268,12 @@ class TestQuestion:
         with pytest.raises(NotApplicableError, match="'m'"):
             request_of(question, ModelSpec("m", view="panorama"), MindSettings.of({}))
 
-    @pytest.mark.parametrize(("fps", "drawn", "missing"), [(16, "nearest", 0), (25, "blend", 1), (7, "nearest", 3)])
-    def test_exact_poses_do_not_lose_by_the_rate_of_the_model(self, tasks, tmp_path, fps, drawn, missing):
+    @pytest.mark.parametrize(("fps", "resample", "missing"), [(16, "nearest", 0), (25, "blend", 1), (7, "nearest", 3)])
+    def test_exact_poses_do_not_lose_by_the_rate_of_the_model(self, tasks, tmp_path, fps, resample, missing):
         """The path is compared at the times of the recording, and errors of a steady walk are those of rounding."""
-        record = perform(TruthModel(fps=fps), tasks[MEM], tmp_path / "a", drawn=drawn)
+        record = perform(TruthModel(fps=fps), tasks[MEM], tmp_path / "a", resample=resample)
         bridge = record.facts["bridge"]
-        assert (bridge["own_fps"], bridge["fps"], bridge["drawn"]) == (fps, 24, drawn)
+        assert (bridge["own_fps"], bridge["fps"], bridge["resample"]) == (fps, 24, resample)
         assert (record.facts["frames_generated"], bridge["never_imagined"]) == (30 - missing, missing)
         found = scored(record)
         plain = scored(perform(TruthModel(), tasks[MEM], tmp_path / "b"))
@@ -283,7 +283,7 @@ class TestQuestion:
         assert found["lcm/mse_720p"].value > plain["lcm/mse_720p"].value == 0
 
     def test_a_mirrored_path_comes_back_at_another_rate(self, tasks, tmp_path):
-        """48 frames at 24 a second are 32 at 16: drawn again, the way back shows the frames of the way out."""
+        """48 frames at 24 a second are 32 at 16: resampled again, the way back shows the frames of the way out."""
         record = perform(Places(16), tasks[PATH], tmp_path)
         assert (record.facts["bridge"]["own_frames"], record.facts["frames_generated"]) == (32, 48)
         found = scored(record)

@@ -186,7 +186,7 @@ class TestQuestion:
 
     def test_a_video_at_the_models_own_rate_is_judged_as_it_is(self, curve):
         question = make_question(curve, ModelSpec("m", fps=16), TargetSettings(), seed=1)
-        rates = {"own_fps": 16, "fps": 5, "drawn": None, "frames_asked": 128, "never_imagined": 0}
+        rates = {"own_fps": 16, "fps": 5, "resample": None, "frames_asked": 128, "never_imagined": 0}
         assert question.bridge == {"bridge": rates}
         assert make_question(curve, ModelSpec("m"), TargetSettings(fps=16), seed=1).bridge == {}
 
@@ -368,9 +368,9 @@ class TestScores:
         assert found["render"].value == pytest.approx(found["truth"].value, abs=0.005)
         assert found["render"].value == pytest.approx(1.0, abs=0.01)
 
-    @pytest.mark.parametrize(("fps", "asked", "drawn"), [(16, None, "nearest"), (3, 5, "nearest"), (16, 5, "blend")])
-    def test_the_true_path_keeps_its_worth_at_the_rate_of_a_model(self, fps, asked, drawn, tasks, tmp_path):
-        settings = {"decoder": "exact", "profile": "aligned", "fps": asked, "drawn": drawn}
+    @pytest.mark.parametrize(("fps", "asked", "resample"), [(16, None, "nearest"), (3, 5, "nearest"), (16, 5, "blend")])
+    def test_the_true_path_keeps_its_worth_at_the_rate_of_a_model(self, fps, asked, resample, tasks, tmp_path):
+        settings = {"decoder": "exact", "profile": "aligned", "fps": asked, "resample": resample}
         found = {
             rate: scored(perform(TruthModel(fps=rate), tasks[0], tmp_path / str(rate), **settings), **settings)
             for rate in (None, fps)
@@ -550,8 +550,8 @@ class TestPicture:
         assert (len(shown.truth), set(shown.marks)) == (len(shown.poses) - shown.generated_from, {"box"})
         # The camera is the one that took the frames: of all of them the first is most like its picture of the world.
         assert shown.camera is not None
-        drawn = open_world(shown.world).view(shown.poses[shown.generated_from], shown.camera).rgb.astype(float)
-        apart = [float(np.abs(drawn - frame).mean()) for frame in shown.truth]
+        resample = open_world(shown.world).view(shown.poses[shown.generated_from], shown.camera).rgb.astype(float)
+        apart = [float(np.abs(resample - frame).mean()) for frame in shown.truth]
         assert min(apart) == apart[0] < 10
 
     def test_exhibit_lays_every_path_on_the_map(self, tasks, curve, scores):

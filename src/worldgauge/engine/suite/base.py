@@ -299,8 +299,8 @@ class Suite:
             truth=fit_truth(episode.clip[start:], spec) if "truth" in spec.inputs else None,
             task=task.id,
         )
-        drawn = self.options.drawn if isinstance(self.options, BridgeSettings) else "nearest"
-        answer = run_rollout(model, request, episode.clip.fps, task_context, drawn=drawn)
+        resample = self.options.resample if isinstance(self.options, BridgeSettings) else "nearest"
+        answer = run_rollout(model, request, episode.clip.fps, task_context, resample=resample)
         facts = {"caption": request.caption, **answer.facts}
         return Record(task, spec.name, task_context.directory, facts, answer.rollout)
 

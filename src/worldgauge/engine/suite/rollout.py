@@ -26,7 +26,7 @@ from worldgauge.worlds import caption_of, open_world
 from worldgauge.worlds.third_person import ThirdPerson, figure_mask
 from worldgauge_serve import next_length, pose_fault
 
-Drawn = Literal["nearest", "blend"]
+Resample = Literal["nearest", "blend"]
 KEYS = "majority"
 """How a key is held in a frame of the model: where it is held for most of the frame's time. Stands in the record."""
 _EPS = 1e-6
@@ -37,25 +37,25 @@ _EPS = 1e-6
 class BridgeSettings:
     """Settings of suites whose recordings have a rate."""
 
-    drawn: Drawn = option("nearest", "Frame-rate conversion: nearest frame, or a blend of two.")
+    resample: Resample = option("nearest", "Frame-rate conversion: nearest frame, or a blend of two.")
 
 
 @dataclass(frozen=True)
 class RateBridge:
-    """Frame-rate conversion to a model's own rate and back, for one request; `drawn` is how frames are resampled."""
+    """Frame-rate conversion to a model's own rate and back, for one request; `resample`: nearest, or a blend."""
 
     own_fps: float
     fps: float
     asked: int
-    drawn: Drawn = "nearest"
+    resample: Resample = "nearest"
 
     @classmethod
-    def to(cls, spec: ModelSpec, fps: float, asked: int, drawn: Drawn = "nearest") -> RateBridge | None:
+    def to(cls, spec: ModelSpec, fps: float, asked: int, resample: Resample = "nearest") -> RateBridge | None:
         """The bridge to a model."""
         if takes_rate(spec, fps):
             return None
         assert spec.fps is not None
-        bridge = cls(float(spec.fps), fps, asked, drawn)
+        bridge = cls(float(spec.fps), fps, asked, resample)
         if bridge.frames == 0:
             raise NotApplicableError(
                 f"'{spec.name}' makes {spec.fps:g} frames/s: none of them stands for one of the {asked} asked for at "
@@ -79,7 +79,7 @@ class RateBridge:
         return {
             "own_fps": self.own_fps,
             "fps": self.fps,
-            "drawn": self.drawn,
+            "resample": self.resample,
             "keys": KEYS,
             "own_frames": self.own_frames,
             "frames_asked": self.asked,
@@ -125,7 +125,7 @@ class RateBridge:
             yield np.stack(now) if now else np.empty((0, *chunk.shape[1:]), np.uint8)
 
     def poses(self, own: FloatArray, seen: FloatArray) -> FloatArray:
-        """Poses (frames, 4, 4) at the suite's times, for any `drawn`, from poses (own_frames, 4, 4) after `seen`."""
+        """Poses (frames, 4, 4) at the suite's times, for any `resample`, from poses (own_frames, 4, 4) after `seen`."""
         return poses_between(np.concatenate([seen[None], own]), self._times())
 
     def _times(self) -> FloatArray:
@@ -135,7 +135,7 @@ class RateBridge:
     def _plan(self) -> tuple[NDArray[np.int64], FloatArray]:
         """For each frame to draw the frame of the model that it waits for, from 1, and the share of the one before."""
         times = self._times()
-        if self.drawn == "nearest":
+        if self.resample == "nearest":
             nearest = _nearest(times, self.own_frames)
             # Before half a frame of the model has passed, what was shown last is nearest.
             return np.maximum(nearest, 1), (nearest == 0).astype(np.float64)
@@ -218,13 +218,13 @@ def bridge_notes(bridges: Mapping[str, Sequence[Mapping[str, Any]]], truths: Col
     """The lines below a table that tell which models were asked at another rate."""
     notes = []
     for label, facts in bridges.items():
-        for own, fps, drawn in dict.fromkeys((one["own_fps"], one["fps"], one["drawn"]) for one in facts):
-            mine = [one for one in facts if (one["own_fps"], one["fps"], one["drawn"]) == (own, fps, drawn)]
+        for own, fps, resample in dict.fromkeys((one["own_fps"], one["fps"], one["resample"]) for one in facts):
+            mine = [one for one in facts if (one["own_fps"], one["fps"], one["resample"]) == (own, fps, resample)]
             asked, never = (sum(one[name] for one in mine) for name in ("frames_asked", "never_imagined"))
-            how = "judged at the times of its own frames" if drawn is None else f"drawn at {fps:g} ({drawn})"
-            missing = f"; {never} of {asked} frames were never imagined" if never else ""
-            cost = " It is the truth: what its row lacks is what this alone costs." if label in truths else ""
-            notes.append(f"{label} was asked at {own:g} frames/s, {how}{missing}.{cost}")
+            how = f"resampled to {fps:g} fps ({resample})" if resample else "scored at the times of its own frames"
+            missing = f"; {never} of {asked} frames lack a generated frame" if never else ""
+            cost = " It is ground truth: its loss is the cost of the rate alone." if label in truths else ""
+            notes.append(f"{label} generates at {own:g} fps, {how}{missing}.{cost}")
     return notes
 
 
@@ -313,11 +313,11 @@ def fit_truth(clip: Clip, spec: ModelSpec) -> Clip:
 
 
 def run_rollout(
-    model: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext, *, drawn: Drawn = "nearest"
+    model: WorldModel, request: RolloutRequest, fps: float, task_context: TaskContext, *, resample: Resample = "nearest"
 ) -> KeptRollout:
     """Run a model and store its frames without loss at `fps`, with the poses if a built-in baseline gives them."""
     path = task_context.directory / ROLLOUT
-    written = write_rollout(model, request, path, fps, task_context, drawn=drawn)
+    written = write_rollout(model, request, path, fps, task_context, resample=resample)
     if written.poses is not None:
         rows = json.dumps({"poses": written.poses[:, :3].reshape(-1, 12).tolist()})
         (task_context.directory / POSES).write_text(rows + "\n")
@@ -340,12 +340,12 @@ def write_rollout(
     fps: float,
     task_context: TaskContext,
     *,
-    drawn: Drawn = "nearest",
+    resample: Resample = "nearest",
 ) -> WrittenRollout:
     """Write a model's frames without loss at `fps`, the rate of the request, whatever the model's own rate."""
     if task_context.with_decoy is not None:
         request = task_context.with_decoy(request)
-    bridge = RateBridge.to(model.spec, fps, request.horizon, drawn)
+    bridge = RateBridge.to(model.spec, fps, request.horizon, resample)
     seen = request.context
     if bridge is not None:
         request = bridge.request(request)

@@ -33,7 +33,7 @@ def perform(task: Task, model: WorldModel, task_context: TaskContext, settings: 
     episode, start = episode_of(task)
     request = replace(make_request(episode, start, model.spec, settings, seed=task_context.seed), task=task.id)
     video = task_context.directory / ROLLOUT
-    written = write_rollout(model, request, video, episode.clip.fps, task_context, drawn=settings.drawn)
+    written = write_rollout(model, request, video, episode.clip.fps, task_context, resample=settings.resample)
     width, height = request.frame_size
     facts: dict[str, Any] = {
         "frames": len(episode),

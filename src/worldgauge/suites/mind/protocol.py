@@ -72,7 +72,7 @@ def perform(task: Task, model: WorldModel, task_context: TaskContext, settings: 
         answer = copy_video(model, model.spec, task.id, task_context, fps)
         return Record(task, model.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
     request = request_of(question, model.spec, settings, task=task.id, seed=task_context.seed)
-    answer = run_rollout(model, request, question.episode.clip.fps, task_context, drawn=settings.drawn)
+    answer = run_rollout(model, request, question.episode.clip.fps, task_context, resample=settings.resample)
     facts |= {"context_frames_used": len(request.context), "caption": request.caption}
     return Record(task, model.spec.name, task_context.directory, {**facts, **answer.facts}, answer.rollout)
 

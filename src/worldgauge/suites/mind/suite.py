@@ -55,7 +55,7 @@ class Mind(SubmittedSuite):
         | {"gsc_psnr", "gsc_ssim", "gsc_detail", "out_leg_motion"}
     )
     choosing_settings = frozenset({"tests", "perspectives", "mirror_set", "mirror_folders"})
-    asking_settings = frozenset({"horizon", "horizon_s", "context", "drawn"})
+    asking_settings = frozenset({"horizon", "horizon_s", "context", "resample"})
     scoring_settings = frozenset(field.name for field in fields(MindSettings)) - choosing_settings - asking_settings
 
     @classmethod

@@ -56,7 +56,7 @@ def perform(task: Task, model: WorldModel, task_context: TaskContext, settings: 
         return _finished(task, model, model.spec, scenario, task_context, settings)
     question = make_question(scenario, model.spec, settings, seed=task_context.seed)
     request = replace(question.request, task=task.id)
-    answer = run_rollout(model, request, question.fps, task_context, drawn=settings.drawn)
+    answer = run_rollout(model, request, question.fps, task_context, resample=settings.resample)
     template = template_of(settings.prompt)
     facts: dict[str, Any] = {
         **common_facts(model.spec, scenario, task_context),
@@ -161,13 +161,13 @@ def _recorded_rate(scenario: Scenario) -> float:
 
 def _bridge(scenario: Scenario, spec: ModelSpec, settings: TargetSettings, fps: float, horizon: int) -> dict[str, Any]:
     """The fact "bridge". A video at the model's own rate is judged as it is, since paths are compared by time."""
-    bridge = RateBridge.to(spec, fps, horizon, settings.drawn)
+    bridge = RateBridge.to(spec, fps, horizon, settings.resample)
     if bridge is not None:
         return {"bridge": bridge.facts}
     recorded = _recorded_rate(scenario)
     if takes_rate(spec, recorded):
         return {}
-    rates = {"own_fps": spec.fps, "fps": recorded, "drawn": None}
+    rates = {"own_fps": spec.fps, "fps": recorded, "resample": None}
     return {"bridge": {**rates, "frames_asked": horizon, "never_imagined": 0}}
 
 

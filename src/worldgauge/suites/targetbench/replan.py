@@ -160,7 +160,7 @@ def _imagine(
     question = make_question(here, model.spec, settings, seed=task_context.seed + number)
     request = replace(question.request, task=f"{task.id}.{number}")
     video = task_context.directory / "now" / "imagined.mp4"
-    written = write_rollout(model, request, video, question.fps, task_context, drawn=settings.drawn)
+    written = write_rollout(model, request, video, question.fps, task_context, resample=settings.resample)
     path = decode_video(
         video,
         here,
