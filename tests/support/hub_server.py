@@ -33,6 +33,7 @@ class Hub:
         objects: Large content that has arrived whole, by digest, whether a commit names it or not.
         arrivals: How often each of them has arrived.
         commits: The paths of each commit.
+        sent: Content that is sent instead of what is listed, by path.
     """
 
     url: str = ""
@@ -40,6 +41,7 @@ class Hub:
     objects: dict[str, bytes] = field(default_factory=dict)
     arrivals: Counter[str] = field(default_factory=Counter)
     commits: list[list[str]] = field(default_factory=list)
+    sent: dict[str, bytes] = field(default_factory=dict)
 
 
 @contextmanager
@@ -63,12 +65,12 @@ class _Handler(BaseHTTPRequestHandler):
     hub: Hub
 
     def do_GET(self) -> None:
-        path = unquote(self.path.partition("?")[0])
+        path, _, query = unquote(self.path).partition("?")
         api = f"/api/datasets/{REPOSITORY}"
         if path in (api, f"{api}/revision/main"):
             self._json({"id": REPOSITORY, "sha": "0" * 40, "private": False, "siblings": [], "tags": []})
         elif found := re.fullmatch(rf"{api}/tree/main/?(.*)", path):
-            self._tree(found[1])
+            self._tree(found[1], recursive="recursive=true" in query.lower())
         elif found := re.fullmatch(rf"/datasets/{REPOSITORY}/resolve/main/(.+)", path):
             self._content(found[1])
         else:
@@ -131,23 +133,29 @@ class _Handler(BaseHTTPRequestHandler):
         self._json({"success": True, "commitUrl": page, "commitOid": "0" * 40})
 
     def _entry(self, path: str) -> dict[str, Any]:
-        return {"type": "file", "path": path, "size": len(self.hub.files[path]), "oid": "0" * 40}
+        data = self.hub.files[path]
+        found: dict[str, Any] = {"type": "file", "path": path, "size": len(data)}
+        if path.endswith(LARGE):
+            lfs = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
+            return {**found, "oid": "0" * 40, "lfs": lfs}
+        return {**found, "oid": hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()}
 
-    def _tree(self, folder: str) -> None:
+    def _tree(self, folder: str, recursive: bool) -> None:
         inside = [path for path in self.hub.files if not folder or path.startswith(folder + "/")]
         if folder and not inside:
             self._json({"error": "Entry not found"}, 404, "EntryNotFound")
             return
         start = len(folder) + 1 if folder else 0
-        folders = {path[: path.index("/", start)] for path in inside if "/" in path[start:]}
-        entries = [self._entry(path) for path in inside if "/" not in path[start:]]
+        cuts = {path[:at] for path in inside for at in range(start, len(path)) if path[at] == "/"}
+        folders = {one for one in cuts if recursive or "/" not in one[start:]}
+        entries = [self._entry(path) for path in inside if recursive or "/" not in path[start:]]
         self._json(entries + [{"type": "directory", "path": one, "oid": "0" * 40} for one in sorted(folders)])
 
     def _content(self, path: str) -> None:
         if path not in self.hub.files:
             self._json({"error": "Entry not found"}, 404, "EntryNotFound")
             return
-        data = self.hub.files[path]
+        data = self.hub.sent.get(path, self.hub.files[path])
         asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("range", ""))
         first, last = (int(asked[1]), int(asked[2] or len(data) - 1)) if asked else (0, len(data) - 1)
         last = min(last, len(data) - 1)

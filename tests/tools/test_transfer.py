@@ -149,6 +149,61 @@ def test_a_pull_resumes_within_a_file(
     assert contents(tmp_path / "back") == contents(data)
 
 
+@pytest.fixture
+def published(tmp_path: Path) -> dict[str, bytes]:
+    """Files as others publish them, in the layout of the videos of Target-Bench."""
+    names = [f"{model}/sample_{n}_custom_segment_000_049.mp4" for model in ("gt_video", "odd 2.5") for n in (83, 96)]
+    return {name: name.encode() * 20_000 for name in names} | {"README.md": b"# card", ".gitattributes": b"*.mp4 lfs"}
+
+
+def publish(files: Mapping[str, bytes], address: str) -> Any:
+    import fsspec
+
+    place, base = fsspec.core.url_to_fs(address)
+    for name, content in files.items():
+        place.makedirs(f"{base}/{name}".rpartition("/")[0], exist_ok=True)
+        place.pipe_file(f"{base}/{name}", content)
+    return place, base
+
+
+def test_files_that_others_published_come_with_a_manifest(
+    published: dict[str, bytes], address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(published, address)
+    shown = {Path(name): content for name, content in published.items() if name != ".gitattributes"}
+    out, copied = tmp_path / "wm_videos", []
+
+    def failing(file: Any, part: Any, left: int) -> None:
+        copied.append(left)
+        part.write(file.read(left // 2))
+        raise ConnectionResetError("reset by peer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "_copy", failing)
+        with pytest.raises(DataError, match="reset by peer; start the same command again, it goes on from here"):
+            pull(address, out)
+    assert copied[1] == copied[0] - copied[0] // 2
+    assert not contents(out)
+    first = pull(address, out)
+    assert contents(out) == {name.as_posix(): content for name, content in shown.items()}
+    assert (first.files, first.bytes, first.sent) == (5, sum(map(len, shown.values())), 5)
+    manifest = json.loads((out / ".pulled.json").read_text())
+    assert manifest == {"address": address, "files": {str(name): digest_of(data) for name, data in shown.items()}}
+    assert pull(address, out).sent == 0
+    damaged = next(name for name in shown if name.suffix == ".mp4")
+    (out / damaged).write_bytes(b"x" * len(shown[damaged]))  # of the same size: the manifest has its digest
+    assert (pull(address, out).sent, (out / damaged).read_bytes()) == (1, shown[damaged])
+    assert pull(address, out).root == first.root
+
+
+@pytest.mark.parametrize("name", ["b/c\\d.mp4", "wälder.mp4", "-" * 301, "A"])
+def test_published_names_that_a_folder_may_not_hold_are_refused(name: str, tmp_path: Path) -> None:
+    publish({"a": b"1", name: b"2"}, f"memory://{tmp_path.name}")
+    with pytest.raises(DataError, match="has no plain name or usable size, or comes twice"):
+        pull(f"memory://{tmp_path.name}", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 DIGEST = digest_of(b"x")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -14,6 +15,8 @@ import pytest
 
 pytest.importorskip("fsspec", reason="extra remote")
 
+from suites.targetbench.target_data import make_target_data, make_wm_videos
+from support.commands import command
 from support.hub_server import REPOSITORY, TOKEN, Hub, hub_server
 from tools.test_transfer import contents
 from worldgauge.core.errors import DataError
@@ -172,3 +175,40 @@ def test_a_refusing_hub_is_one_line(
     assert refused.stderr.strip().splitlines()[-1].startswith(f"{DataError.__module__}.{DataError.__name__}: hf://")
     assert words in refused.stderr
     assert not hub.files
+
+
+def test_published_videos_come_from_the_hub_and_are_scored(hub: Hub, tmp_path: Path) -> None:
+    """Data and videos in the layout of Target-Bench's release, interrupted and then damaged."""
+    data = make_target_data(tmp_path / "made", n=2) / "dataset" / "Benchmark"
+    videos = make_wm_videos(tmp_path / "made" / "wm_videos", data, models=("gt_video", "still"))
+    address = f"hf://datasets/{REPOSITORY}"
+    place = address, surroundings(hub, tmp_path)
+    for folder in (data, videos):
+        (folder / "README.md").write_text("# card")
+        hub.files = contents(folder) | {".gitattributes": b"*.mp4 filter=lfs"}
+        back = tmp_path / folder.name
+        assert start("pull", back, place, at=1).returncode == -signal.SIGKILL
+        again = start("pull", back, place)
+        assert again.returncode == 0, again.stderr
+        assert len(contents(folder)) - 2 <= int(again.stdout) < len(contents(folder))
+        assert contents(back) == contents(folder)
+        known = {name: digest_of(content) for name, content in contents(folder).items()}
+        assert json.loads((back / ".pulled.json").read_text()) == {"address": address, "files": known}
+        wrong = {min(known), next(name for name in known if name.endswith(".mp4"))}  # a digest of Git, one of LFS
+        for name in wrong:
+            (back / name).write_bytes(bytes(len(hub.files[name])))
+        assert int(start("pull", back, place).stdout) == len(wrong)
+        assert contents(back) == contents(folder)
+    words = ["--videos", "wm_videos", "--set", "decoder=klt-vo", "--no-baselines", "--json"]
+    done = command(tmp_path, "score", "targetbench", "--data", "Benchmark", *words)
+    scored = {name: run["counts"]["scored"] for name, run in json.loads(done.stdout)["runs"].items()}
+    assert scored == {"gt_video": 2, "still": 2}, done.stderr
+
+
+def test_a_hub_that_sends_other_bytes_than_it_lists_is_refused(hub: Hub, tmp_path: Path) -> None:
+    place = f"hf://datasets/{REPOSITORY}", surroundings(hub, tmp_path)
+    for name in ("model/a.mp4", "a.csv"):
+        hub.files, hub.sent = {name: b"as listed"}, {name: b"otherwise"}
+        refused = start("pull", tmp_path / "back", place)
+        assert f"{name}: not what its place lists; start the same command again" in refused.stderr
+        assert not contents(tmp_path / "back")

@@ -151,11 +151,15 @@ def push(
 
 @app.command()
 def pull(
-    address: Annotated[str, typer.Argument(help="Copy from: the address that worldgauge data push wrote to.")],
+    address: Annotated[
+        str, typer.Argument(help="Copy from: an address of worldgauge data push, or files that others published.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder of the data set, new or to continue.")],
     json: Json = False,
 ) -> None:
     """Copy a data set from another place, and check its digests.
+
+    Files that others published are checked against sizes and digests of the Hub, and listed in .pulled.json.
 
     An interrupted pull continues. Extra: remote, and the package of the kind of place (s3fs, huggingface_hub).
     """

@@ -8,6 +8,7 @@ ADDRESS/README.md, LICENSE    as in the data set, for people
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -19,10 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from worldgauge.core.errors import DataError, MissingExtraError
-from worldgauge.core.io import check_inside, digest_of, digest_of_file, dumps, parse_json, write_file
+from worldgauge.core.io import check_inside, digest_of, digest_of_file, dumps, parse_json, read_json_object, write_file
 from worldgauge.tools.bundle import root_of
 from worldgauge.tools.data_sets import CARD, LICENCE, content_of
-from worldgauge.tools.transfer_remote import Moved, Progress, Remote
+from worldgauge.tools.transfer_remote import ListedFile, Moved, Progress, Remote
 
 INDEX = "index.json"
 FORMAT, VERSION = "worldgauge-data", 1
@@ -253,7 +254,10 @@ _OVERHEAD = 16 << 20
 
 
 def pull(address: str, out: Path, progress: Progress = lambda name, done, total: None) -> Moved:
-    """Copy a data set from an address. What is here already is kept, and a file of another content is replaced."""
+    """Copy a data set, or files that others published, from an address.
+
+    Correct files that are here stay, and files of another content are replaced.
+    """
     demand_pyarrow()
     remote = Remote(address)
     where = f"{remote.address}/{INDEX}"
@@ -261,6 +265,9 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
         content = remote.read(INDEX, MAX_INDEX_BYTES)
     except DataError as error:
         if isinstance(error.__cause__, FileNotFoundError):
+            listed = remote.listing()
+            if listed and not any(_PART.fullmatch(one.path) or _LOOSE.fullmatch(one.path) for one in listed):
+                return _pull_listed(remote, listed, out, progress)
             raise DataError(
                 f"{where}: not there; the address is wrong, or the push is not finished (the index is sent last): push "
                 "the data set again, which goes on from where it stopped"
@@ -300,6 +307,49 @@ def pull(address: str, out: Path, progress: Progress = lambda name, done, total:
             os.replace(brought, paths[-1])
     shutil.rmtree(scratch, ignore_errors=True)
     return Moved(str(out), len(index.files), sum(one.bytes for one in index.files), sent, index.root)
+
+
+MANIFEST = ".pulled.json"
+"""File, in the folder of files that others published, with the address and the SHA-256 of each file as it came."""
+
+
+def _pull_listed(remote: Remote, listed: Sequence[ListedFile], out: Path, progress: Progress) -> Moved:
+    """Copy files that no push has written. Without a digest of the place, that of the first copy counts."""
+    seen: set[str] = set()
+    for one in listed:
+        if not is_plain_path(one.path) or not 0 <= one.bytes <= MAX_FILE_BYTES or one.path.lower() in seen:
+            raise DataError(f"{remote.address}: {one.path!r:.80} has no plain name or usable size, or comes twice")
+        check_inside(out / one.path, out)
+        seen.add(one.path.lower())
+    manifest, scratch = out / MANIFEST, out / SCRATCH
+    known = read_json_object(manifest).get("files", {}) if manifest.exists() else {}
+    lacking = [one for one in listed if not _is_listed(out / one.path, one, one.sha256 or known.get(one.path, ""))]
+    _check_room(out, [Held(one.path, one.sha256, one.bytes, one.path) for one in lacking], (), scratch)
+    for done, one in enumerate(lacking):
+        progress(one.path, done, len(lacking))
+        # Named by its digest too: a file that has changed at the place begins anew.
+        part = scratch / digest_of(" ".join(map(str, one)))
+        remote.bring(one.path, part, one.bytes)
+        if not _is_listed(part, one, one.sha256):
+            part.unlink()
+            raise DataError(f"{remote.address}/{one.path}: not what its place lists; start the same command again")
+        (out / one.path).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(part, out / one.path)
+    shutil.rmtree(scratch, ignore_errors=True)
+    digests = {one.path: digest_of_file(out / one.path) for one in listed}
+    write_file(manifest, dumps({"address": remote.address, "files": digests}, indent=1) + "\n")
+    return Moved(str(out), len(listed), sum(one.bytes for one in listed), len(lacking), root_of(digests))
+
+
+def _is_listed(path: Path, one: ListedFile, sha256: str) -> bool:
+    """Whether a file has the size, and the digest if one is known."""
+    if not path.is_file() or path.stat().st_size != one.bytes:
+        return False
+    if one.sha1:
+        with path.open("rb") as file:
+            begun = hashlib.sha1(b"blob %d\0" % one.bytes, usedforsecurity=False)
+            return hashlib.file_digest(file, lambda: begun).hexdigest() == one.sha1
+    return not sha256 or digest_of_file(path) == sha256
 
 
 def _check_room(out: Path, lacking: Sequence[Held], parts: Sequence[TransferPart], scratch: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from worldgauge.core.errors import DataError, MissingExtraError, UsageError
@@ -82,6 +82,15 @@ class Moved:
     root: str
 
 
+class ListedFile(NamedTuple):
+    """A file as its place lists it. The Hub has the SHA-256 of large files and Git's SHA-1 of others."""
+
+    path: str
+    bytes: int
+    sha256: str
+    sha1: str
+
+
 class Remote:
     """A folder at an address."""
 
@@ -120,6 +129,25 @@ class Remote:
             }
 
         return self._again(folder, ask)
+
+    def listing(self) -> list[ListedFile]:
+        """All files of the place that are not hidden, sorted; none if there is no such place."""
+
+        def ask() -> dict[str, Any]:
+            self._files.invalidate_cache()
+            try:
+                return dict(self._files.find(self._base, detail=True))
+            except FileNotFoundError:
+                return {}
+
+        found, start = [], self._base.rstrip("/") + "/"
+        for name, facts in sorted(self._again("", ask).items()):
+            path = name.removeprefix(start)
+            if "/." not in f"/{path}":
+                sha256 = str((facts.get("lfs") or {}).get("sha256", ""))
+                sha1 = "" if sha256 else str(facts.get("blob_id") or "")
+                found.append(ListedFile(path, int(facts["size"] or 0), sha256, sha1))
+        return found
 
     def send(self, sources: Mapping[str, Path | bytes]) -> None:
         """Copy files, or contents, to the place."""
