@@ -43,7 +43,7 @@ def text_of(kind: str, server: RealtimeServer) -> str:
     """What a user writes after --model."""
     if kind == "session":
         return f"{realtime.__file__}:Realtime?url={server.url}&name=session&size=160x96"
-    return f"cmd:{sys.executable} -m worldgauge_serve {TESTS / 'support' / 'model_kinds.py'}:{kind}"
+    return f"cmd:env PYTHONPATH={TESTS.parent} {sys.executable} -m worldgauge_serve {TESTS / 'support' / 'model_kinds.py'}:{kind}"
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_one_command(suite: str, kind: str, data: Path, server: RealtimeServer, 
     own = OWN.get(kind, 16.0)
     bridged = suite in RECORDED and own != RECORDED[suite]
     assert (f"truth-fps-{own:g}" in counts) == bridged
-    costs = [note for note in found["tables"][0]["notes"] if "what its row lacks is what this alone costs" in note]
+    costs = [note for note in found["tables"][0]["notes"] if "its loss is the cost of the rate alone" in note]
     assert len(costs) == bridged
     if bridged:
         (row,) = (row for row in found["tables"][0]["rows"] if row["label"] == f"truth-fps-{own:g}")
