@@ -70,7 +70,7 @@ def test_a_vote_is_held(folder: Path) -> None:
     assert rows["truth"][2]["mean"] > rows["solid-box"][2]["mean"]
     assert rows["empty"][0]["mean"] == 0.0
     header, *ballots = [json.loads(line) for line in (folder / "votes.jsonl").read_text().splitlines()]
-    assert (header["rounds"], header["settings"]["critic_digest"]) == (3, "rules@1")
+    assert (header["rounds"], header["settings"]["critic_digest"]) == (3, "rules@2")
     assert len(ballots) == 6
     assert ballots[0]["absent"] == ["empty"]
     page = cli(folder, "report", "runs", "--votes", "votes.jsonl", "--out", "voted.html", "--videos", "0")

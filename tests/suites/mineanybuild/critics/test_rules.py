@@ -77,7 +77,7 @@ def made() -> list[GeneratedStructure]:
 
 def test_it_is_registered_as_one_that_asks_nobody() -> None:
     facts = critics.entry("rules").facts
-    assert (facts["chat"], facts["version"]) == (False, 1)
+    assert (facts["chat"], facts["version"]) == (False, 2)
     assert isinstance(critics.get("rules")(CriticKit()), RulesCritic)
 
 
