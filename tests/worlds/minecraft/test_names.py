@@ -93,11 +93,16 @@ FOREIGN = {
     "minecraft:grass_path": "path",
     "minecraft:farmland[moisture=7]": "farmland",
     "minecraft:cave_air": "air",
-    "minecraft:lava[level=0]": "water",
+    "minecraft:lava[level=3]": "lava",
     "minecraft:water[level=3]": "water",
     "minecraft:red_tulip": "poppy",
     "minecraft:oak_button": "torch",
-    "minecraft:jungle_leaves[distance=1,persistent=false]": "snowy_leaves",
+    "minecraft:jungle_leaves[distance=1,persistent=false]": "oak_leaves",
+    "minecraft:iron_ore": "stone",
+    "minecraft:deepslate_gold_ore[lit=false]": "stone",
+    "minecraft:basalt[axis=y]": "stone",
+    "minecraft:quartz_pillar": "marble_shaft",
+    "minecraft:brown_mushroom_block[down=false,east=true,north=true,south=true,up=true,west=true]": "brown_enamel",
     "mod:nothing_like_it": "stone",
 }
 
@@ -107,6 +112,15 @@ def test_a_foreign_block_becomes_one_like_it(foreign, ours):
     state, exact = names.nearest(foreign)
     assert STATES[state].name == ours
     assert not exact
+
+
+def test_no_block_that_nature_makes_becomes_a_road_or_a_metal():
+    """Exact states are the families' own: they come back as what was written."""
+    made = {"path", "hull", "steel", "plating", "crossing_x", "lane_x", "rails_x", "snowy_leaves", "picture_1"}
+    for name in table.names():
+        state, exact = names.nearest(f"minecraft:{name}")
+        if STATES[state].name in made:
+            assert exact or name in ("dirt_path", "iron_bars"), name
 
 
 def test_every_block_of_the_game_has_a_nearest_one_and_bodies_pass_where_they_did():
@@ -130,10 +144,10 @@ def test_what_is_replaced_is_counted():
 
 def test_states_and_airs_that_are_the_same_block_are_no_substitution():
     same = ("minecraft:cave_air", "minecraft:oak_leaves[distance=1,persistent=false]", "minecraft:water[level=3]")
-    others = ("minecraft:jungle_leaves[distance=1,persistent=false]", "minecraft:lava[level=3]", "minecraft:light")
+    others = ("minecraft:jungle_leaves[distance=1,persistent=false]", "minecraft:seagrass", "minecraft:light")
     cells = Cells((0, 0, 0), (AIR, *same, *others), np.arange(8, dtype=np.uint16).reshape(2, 2, 2) % 7)
     assert {one.foreign: one.ours for one in names.substitutions(cells)} == dict(
-        zip(others, ("snowy_leaves", "water", "air"), strict=True)
+        zip(others, ("oak_leaves", "water", "air"), strict=True)
     )
 
 

@@ -61,7 +61,7 @@ def state_of(state: int, joined: Iterable[str] = ()) -> str:
         case "post":
             return state_text(POSTS[kind.name])
         case "layer" | "quarter" | "three_quarter" | "liquid":
-            return state_text(LEVELS[kind.shape])
+            return state_text(LEVELS.get(kind.name, LEVELS[kind.shape]))
     return state_text(CUBES.get(kind.name, kind.name))
 
 
@@ -71,7 +71,7 @@ def nearest(text: str) -> tuple[int, bool]:
     if exact is not None:
         return exact, True
     name, states = split_state(text)
-    named = _by_name().get(name)
+    named = None if name in _NEAREST_TO else _by_name().get(name)
     if named is not None and SHAPES[SHAPE_OF[named]] not in ("stairs", "slab", "top_slab", "layer"):
         return named, False
     return block(_nearest(name, states)), False
@@ -205,7 +205,7 @@ PANES: dict[str, str] = _TABLES["panes"]
 POSTS: dict[str, str] = _TABLES["posts"]
 """An end rod is the game's one block with the posts' shape."""
 LEVELS: dict[str, str] = _TABLES["levels"]
-"""By shape. Snow stops a body an eighth below its drawn height: two layers carry it as high as our one."""
+"""By shape, or by name. Snow stops a body an eighth below its drawn height: two layers carry it as high as our one."""
 
 _LEAVES = "distance=7,persistent=true"
 _WET = {
