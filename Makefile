@@ -90,8 +90,9 @@ minecraft: $(VENV)/.base
 minecraft-viewer: minecraft
 	$(BIN)/worldgauge minecraft install --viewer
 
-test-minecraft: $(VENV)/.dev minecraft
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "minecraft and not slow" tests/worlds/minecraft
+# Another reader of saved worlds, to compare with, is in a folder of its own.
+test-minecraft: $(VENV)/.dev minecraft $(VENV)/anvil/.made
+	PYTHONPATH=$(abspath $(VENV))/anvil $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "minecraft and not slow" tests/worlds/minecraft
 
 # Damaged files of every format for HOURS of processor time; what crashes is kept in tests/fuzz/corpus.
 HOURS ?= 0.1
@@ -163,6 +164,10 @@ $(VENV)/.dev: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[dev]'
 	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --pre meshoptimizer >/dev/null 2>&1 \
 	|| echo "meshoptimizer cannot be compiled here: tests of scans that it compressed will skip"
+	touch $@
+
+$(VENV)/anvil/.made: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet --upgrade --target $(VENV)/anvil anvil-parser2==0.10.6
 	touch $@
 
 # A model's own environment, for the tests: another numpy than ours allows, and an older Python where there is one.
