@@ -1,6 +1,7 @@
 """Region files that the game wrote, of twelve versions: cell by cell against another reader, and old ones refused.
 
-The files come with the npm package prismarine-provider-anvil; the other reader is anvil-parser2 (`make test-minecraft`).
+The files come with the npm package prismarine-provider-anvil, and the other reader,
+anvil-parser2, by `make test-minecraft`.
 """
 
 import struct
@@ -57,7 +58,8 @@ def test_every_cell_is_that_of_another_reader(version: str, packages: Path) -> N
         try:
             cells = read_cells(folder, box(cx, cz, low, high))
         except DataError as error:
-            assert "is unfinished" in str(error)
+            if "is unfinished" not in str(error):
+                raise
             continue
         ours = np.array(cells.palette)[cells.index].transpose(1, 2, 0)
         theirs = texts(region.get_chunk(cx % 32, cz % 32), low, high)
