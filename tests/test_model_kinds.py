@@ -43,7 +43,8 @@ def text_of(kind: str, server: RealtimeServer) -> str:
     """What a user writes after --model."""
     if kind == "session":
         return f"{realtime.__file__}:Realtime?url={server.url}&name=session&size=160x96"
-    return f"cmd:env PYTHONPATH={TESTS.parent} {sys.executable} -m worldgauge_serve {TESTS / 'support' / 'model_kinds.py'}:{kind}"
+    served = f"{sys.executable} -m worldgauge_serve {TESTS / 'support' / 'model_kinds.py'}:{kind}"
+    return f"cmd:env PYTHONPATH={TESTS.parent} {served}"
 
 
 @pytest.fixture
