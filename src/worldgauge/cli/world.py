@@ -77,7 +77,9 @@ def remove(
 
 @app.command()
 def check(
-    scan: Annotated[str, typer.Argument(metavar="FILE|KEY", help="A GLB, glTF or PLY file, or the key of a scene.")],
+    scan: Annotated[
+        str, typer.Argument(metavar="FILE|KEY", help="A GLB, glTF, PLY or captured JSON file, or the key of a scene.")
+    ],
     up: UpOption = None,
     scale: Scale = 1.0,
     two_sided: TwoSided = False,
@@ -129,7 +131,9 @@ def check(
 
 @app.command()
 def picture(
-    scan: Annotated[str, typer.Argument(metavar="FILE|KEY", help="A GLB, glTF or PLY file, or the key of a scene.")],
+    scan: Annotated[
+        str, typer.Argument(metavar="FILE|KEY", help="A GLB, glTF, PLY or captured JSON file, or the key of a scene.")
+    ],
     at: Annotated[str, typer.Option(help="x,y,z of the camera in metres, z up.")],
     out: Annotated[Path, typer.Option(help="The PNG to write.")],
     yaw: Annotated[float, typer.Option(help="Heading in degrees, 0 along +x, 90 along +y.")] = 0.0,
@@ -209,10 +213,10 @@ def _facts(world: str) -> WorldFacts:
 def _opened(scan: str, up: str | None, scale: float, two_sided: bool) -> Scan:
     from worldgauge.worlds.scan import Scan, sources
     from worldgauge.worlds.scan.prepared import ScanOptions
-    from worldgauge.worlds.scan.readers import ENDINGS, SCENE_ENDING
+    from worldgauge.worlds.scan.readers import ENDINGS
 
     path, way = Path(scan), _up(up)
-    if path.suffix.lower() in ENDINGS or path.name.endswith(SCENE_ENDING):
+    if path.suffix.lower() in (*ENDINGS, ".json"):
         reading = ScanOptions(way or ("z" if path.suffix.lower() == ".ply" else "y"), scale, two_sided)
         beside = path.with_suffix(".navmesh")
         return Scan.of_file(path, reading, beside if beside.is_file() else None)

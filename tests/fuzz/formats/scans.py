@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 
 from fuzz.format import Format
+from support.captured_room import captured_bytes
 from support.glb import QUAD, Glb
 from support.places import TESTS
 from worldgauge.core.errors import WorldgaugeError
@@ -91,6 +92,7 @@ FILES: dict[str, bytes] = {
     "a.semantic.txt": b'HM3D Semantic Annotations\n1,A0B1C2,"chair, red",0\r\n2,FFFFFF,"wall",1\n3,000000,"lamp",0\n',
     "a.house": b"ASCII 1.1\nC 0 5 chair#x 7 chair 5 a b\nO 0 1 0 1 2 3\nO 7 -1 -1 1 2 3\nR 0 0\n",
     "info_semantic.json": b'{"classes": [{"id": 2, "name": "chair"}], "objects": [{"id": 7, "class_id": 2}]}',
+    "room.json": captured_bytes(),
 }
 CONVERTED = {
     path.name: path.read_bytes() for path in sorted((VECTORS / "converted").glob("*.glb")) if path.stem != "plain-basis"
@@ -109,10 +111,10 @@ def read(path: Path) -> object:
         ".navmesh": walked,
         ".txt": lambda path: hm3d_table(read_text(path), path),
         ".house": lambda path: house_table(read_text(path), path),
-        ".json": lambda path: readers_of_tables.with_replica_names(PLAIN, path),
+        "info_semantic.json": lambda path: readers_of_tables.with_replica_names(PLAIN, path),
     }
     try:
-        return readers.get(path.suffix, read_mesh)(path)
+        return readers.get(path.name, readers.get(path.suffix, read_mesh))(path)
     except WorldgaugeError as error:
         if path.name not in str(error):
             raise AssertionError("an error that does not name the file") from error

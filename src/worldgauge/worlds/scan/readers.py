@@ -1,11 +1,14 @@
-"""Readers of scans by the endings of their files; and the layouts of ReplicaCAD, Replica and ScanNet++.
+"""Readers of scans by the endings of their files; and the layouts of ReplicaCAD, Replica, ScanNet++ and headsets.
 
 Each gives a `ScanMesh`, or one line that names the file and the part. ReplicaCAD and Replica are read as habitat-sim
-57ee494 reads them; ScanNet++ as the tools of the data set describe it, since none of its files was at hand.
+57ee494 reads them; ScanNet++ as the tools of the data set describe it, since none of its files was at hand; rooms of
+headsets as the npm package @iwer/sem 2.4.0 reads them.
 """
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from worldgauge.core.errors import DataError
 from worldgauge.core.geometry import rotation_of_quaternion
 from worldgauge.core.io import check_inside, parse_json, read_bytes, read_json_object
 from worldgauge.worlds.scan.gltf import linked_files, plain_name, read_gltf
-from worldgauge.worlds.scan.mesh import ScanMesh, Up, joined, named, ours, theirs
+from worldgauge.worlds.scan.mesh import ScanMaterial, ScanMesh, Up, joined, named, ours, theirs
 from worldgauge.worlds.scan.ply import read_ply
 
 ENDINGS = (".glb", ".gltf", ".ply")
@@ -38,7 +41,9 @@ def read_mesh(path: Path, *, up: Up = "y") -> ScanMesh:
         return with_scannetpp_names(mesh, *beside) if beside else mesh
     if path.name.endswith(SCENE_ENDING):
         return read_scene_instance(path)
-    raise DataError(f"{path}: scans are .glb, .gltf, .ply or .scene_instance.json files")
+    if path.suffix.lower() == ".json":
+        return read_capture(path, up=up)
+    raise DataError(f"{path}: scans are .glb, .gltf, .ply, .scene_instance.json or captured .json files")
 
 
 def files_beside(path: Path) -> tuple[Path, ...]:
@@ -225,8 +230,125 @@ def with_scannetpp_names(mesh: ScanMesh, segments: Path, names: Path) -> ScanMes
     return named(replace(mesh, instance=number[first]), things)
 
 
-def _content(path: Path) -> dict[str, object]:
-    content = parse_json(read_bytes(path, _MOST_BYTES), str(path))
+def _content(path: Path, most_bytes: int = _MOST_BYTES) -> dict[str, object]:
+    content = parse_json(read_bytes(path, most_bytes), str(path))
     if not isinstance(content, dict):
         raise DataError(f"{path}: it holds {short(content)}, not an object")
     return content
+
+
+_MOST_CAPTURE_BYTES = 2**25
+_MOST_ENTITIES = 1000
+_HEAD_BYTES = 256
+_MOST_M = 1e4
+_OFF_M, _OFF_PLANE_M = 0.03, 0.1
+"""How far off its bounds, and off its plane, a triangle of a thing may lie; meshes of headsets bend by that much."""
+_FLAT = ("FLOOR", "CEILING")
+_CAPTURE_NAMES = {"COUCH": "sofa", "SCREEN": "tv monitor", "STORAGE": "cabinet", "WALL_ART": "picture"}
+"""Labels that other scans call something else."""
+
+
+def is_capture(path: Path) -> bool:
+    """Whether a file begins as a room that a headset captured."""
+    try:
+        with path.open("rb") as file:
+            return path.suffix == ".json" and b'"spatialEntities"' in file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+
+
+def read_capture(path: Path, *, up: Up = "y") -> ScanMesh:
+    """Read a room that a headset captured: a mesh, and labelled boxes and planes, which name the triangles in them.
+
+    Floor and ceiling come first, then boxes, then planes, small ones first. A label that has boxes needs no planes:
+    headsets store the top of a table as well. Surfaces have no colours, so their direction gives them one.
+    """
+    rows = rows_of(_content(path, _MOST_CAPTURE_BYTES).get("spatialEntities"), path, "spatialEntities")
+    if len(rows) > _MOST_ENTITIES:
+        raise DataError(f"{path}: {len(rows)} spatialEntities pass the limit of {_MOST_ENTITIES}")
+    meshes = [_captured(row, path, f"spatialEntities[{n}]") for n, row in enumerate(rows) if "triangleMesh_META" in row]
+    corners = np.concatenate([np.zeros((0, 3, 3)), *meshes])
+    if not len(corners):
+        raise DataError(f"{path}: no spatialEntities have a triangleMesh_META with triangles")
+    boxed = {str(row.get("semanticLabel_META")) for row in rows if "bounded3D_META" in row}
+    things = []
+    for n, row in enumerate(rows):
+        label, where = row.get("semanticLabel_META"), f"spatialEntities[{n}]"
+        kind = next((key for key in ("bounded3D_META", "bounded2D_META") if key in row), "")
+        is_plane = kind == "bounded2D_META"
+        if not kind or not isinstance(label, str) or (is_plane and label in boxed):
+            continue
+        low = _numbers(row[kind], "offset", "xy" if is_plane else "xyz", path, where)
+        size = _numbers(row[kind], "extent", ("width", "height", "depth")[: len(low)], path, where)
+        rank = label not in _FLAT, is_plane, float(np.prod(size))
+        if is_plane:  # it lies in x and z of its own frame
+            low, size = np.insert(low, 1, _OFF_M - _OFF_PLANE_M), np.insert(size, 1, 2 * (_OFF_PLANE_M - _OFF_M))
+        things.append((rank, n + 1, label, low - _OFF_M, low + size + _OFF_M, *_placed(row, path, where)))
+    centres, instance = corners.mean(1), np.zeros(len(corners), np.uint16)
+    for _, number, _, low, high, turn, place in sorted(things, key=lambda thing: thing[:2]):
+        own = (centres - place) @ turn
+        instance[((own > low) & (own < high)).all(1) & (instance == 0)] = number
+    points = ours(corners.reshape(-1, 3), up)
+    a, b, c = np.moveaxis(points.reshape(-1, 3, 3), 1, 0)
+    normal = np.cross(b - a, c - a)
+    normal /= np.maximum(np.sqrt((normal * normal).sum(1, keepdims=True)), 1e-12)
+    colours = np.full((len(normal), 4), 255, np.uint8)
+    colours[:, :3] = np.rint(128 + 100 * normal)
+    none = np.zeros(len(corners), np.int32)
+    mesh = ScanMesh(
+        points,
+        np.arange(len(points), dtype=np.int32).reshape(-1, 3),
+        np.zeros((len(points), 2)),
+        np.repeat(colours, 3, axis=0),
+        none,
+        instance,
+        none.astype(np.uint16),
+        (ScanMaterial(),),
+        (),
+        notes=("the file has no colours: the direction of a surface gives its colour",),
+    )
+    return named(mesh, {number: _captured_name(label) for _, number, label, *_ in things})
+
+
+def _captured_name(label: str) -> str:
+    return _CAPTURE_NAMES.get(label) or label.lower().removesuffix("_face").removesuffix("_frame")
+
+
+def _captured(row: dict[str, object], path: Path, where: str) -> NDArray[np.float64]:
+    """Corners (T, 3, 3) of the triangles of a mesh."""
+    part = row["triangleMesh_META"]
+    arrays = []
+    for key, kind in (("vertices", "<f4"), ("indices", "<u4")):
+        text = part.get(key) if isinstance(part, dict) else None
+        try:
+            arrays.append(np.frombuffer(base64.b64decode(text or "", validate=True), kind).reshape(-1, 3))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{path}: {where}: {key} are not threes of 4-byte numbers in base64") from error
+    vertices, indices = arrays
+    if not np.isfinite(vertices).all() or np.abs(vertices).max(initial=0) > _MOST_M:
+        raise DataError(f"{path}: {where}: vertices hold numbers that are not finite, or beyond {_MOST_M:g} m")
+    if len(indices) and indices.max() >= len(vertices):
+        raise DataError(f"{path}: {where}: indices name vertex {indices.max()}, and there are {len(vertices)}")
+    turn, place = _placed(row, path, where)
+    return (vertices.astype(np.float64) @ turn.T + place)[indices]
+
+
+def _placed(row: dict[str, object], path: Path, where: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rotation (3, 3) and place (3,) of a part of a captured room."""
+    held = row.get("locatable_META")
+    turn = _numbers(
+        {"orientation": {"w": 1.0}, **held} if isinstance(held, dict) else held, "orientation", "xyzw", path, where
+    )
+    length = float(np.sqrt((turn * turn).sum()))
+    if length < 1e-6:
+        raise DataError(f"{path}: {where}: orientation is zero")
+    return rotation_of_quaternion(turn / length), _numbers(held, "position", "xyz", path, where)
+
+
+def _numbers(held: object, key: str, names: Iterable[str], path: Path, where: str) -> NDArray[np.float64]:
+    """Numbers by name of a part of a captured room; those that are zero may be left out."""
+    own = held.get(key, {}) if isinstance(held, dict) else None
+    found = [own.get(name, 0.0) for name in names] if isinstance(own, dict) else [None]
+    if not all(type(one) in (int, float) and abs(one) < _MOST_M for one in found):
+        raise DataError(f"{path}: {where}: {key} is {short(own)}, not numbers below {_MOST_M:g}")
+    return np.array(found, np.float64)

@@ -16,10 +16,10 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import DataError, UnknownNameError, UsageError, WorldError, did_you_mean
 from worldgauge.core.io import check_name, digest_of, dumps, read_json_object, write_file
 from worldgauge.worlds.scan.mesh import Up
-from worldgauge.worlds.scan.readers import ENDINGS, SCENE_ENDING
+from worldgauge.worlds.scan.readers import ENDINGS, SCENE_ENDING, is_capture
 
 KINDS = ("hm3d", "mp3d", "gibson", "replica", "replicacad", "scannetpp", "files")
-"""Layouts of folders; "files" is any folder of GLB, glTF and PLY files."""
+"""Layouts of folders; "files" is any folder of GLB, glTF and PLY files, and of rooms that a headset captured."""
 EXAMPLE = "example"
 """Name of the source that is a part of the package."""
 _ALIGNED = "mesh_aligned_0.05.ply"
@@ -86,7 +86,9 @@ def add(name: str, folder: Path, *, kind: str | None = None, up: Up | None = Non
         raise UsageError(f"'{EXAMPLE}' is the name of the package's own scans; take another")
     source = _source(name, folder, kind, up)
     if next(iter(scenes_of(source)), None) is None:
-        raise UsageError(f"{folder}: no scan was found in it: GLB, glTF or PLY files in the layout '{source.kind}'")
+        raise UsageError(
+            f"{folder}: no scan was found in it: GLB, glTF, PLY or captured JSON files in the layout '{source.kind}'"
+        )
     _write({**_listed(), name: source})
     return source
 
@@ -211,7 +213,7 @@ def _found(source: ScanFolder) -> Iterator[SceneFiles]:
                 if path.suffix == ".glb" and len(parts) > 1 and not is_named and not is_copy:
                     own = (parts[-2],)
             case _:
-                if path.suffix in ENDINGS and not is_named:
+                if (path.suffix in ENDINGS or is_capture(path)) and not is_named:
                     own = (*parts[:-1], path.stem)
         if own:
             names = tuple(path.with_name(name.format(stem)) for name in beside)
