@@ -330,7 +330,8 @@ def _captured(row: dict[str, object], path: Path, where: str) -> NDArray[np.floa
     if len(indices) and indices.max() >= len(vertices):
         raise DataError(f"{path}: {where}: indices name vertex {indices.max()}, and there are {len(vertices)}")
     turn, place = _placed(row, path, where)
-    return (vertices.astype(np.float64) @ turn.T + place)[indices]
+    triangles: NDArray[np.float64] = (vertices.astype(np.float64) @ turn.T + place)[indices]
+    return triangles
 
 
 def _placed(row: dict[str, object], path: Path, where: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -348,7 +349,7 @@ def _placed(row: dict[str, object], path: Path, where: str) -> tuple[NDArray[np.
 def _numbers(held: object, key: str, names: Iterable[str], path: Path, where: str) -> NDArray[np.float64]:
     """Numbers by name of a part of a captured room; those that are zero may be left out."""
     own = held.get(key, {}) if isinstance(held, dict) else None
-    found = [own.get(name, 0.0) for name in names] if isinstance(own, dict) else [None]
+    found: list[Any] = [own.get(name, 0.0) for name in names] if isinstance(own, dict) else [None]
     if not all(type(one) in (int, float) and abs(one) < _MOST_M for one in found):
         raise DataError(f"{path}: {where}: {key} is {short(own)}, not numbers below {_MOST_M:g}")
     return np.array(found, np.float64)
