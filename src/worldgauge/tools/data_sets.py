@@ -101,9 +101,14 @@ def find_data(data: str | os.PathLike[str], suite: str) -> Path:
 
 
 def suites_of(data: str | os.PathLike[str]) -> list[str]:
-    """Names of the suites whose data a folder holds; all suites for the name of a benchmark set."""
+    """Names of the suites whose data a folder or a benchmark set holds."""
     names, folder = [name for name in suites.names() if suites.get(name).demo_set() is not None], Path(data)
-    there = [name for name in names if SetPart(name, {}).folder(folder).is_dir()] if folder.is_dir() else names
+    if folder.is_dir():
+        there = [name for name in names if SetPart(name, {}).folder(folder).is_dir()]
+    else:
+        with suppress(UnknownNameError):  # `find_data` says so
+            names = [part.suite for part in open_set(str(data)).parts if part.suite in names]
+        there = names
     if not there:
         raise UsageError(f"{folder}: holds no folder of a suite ({', '.join(names)}); name the suite of these data")
     return there
@@ -135,8 +140,8 @@ def _is_made(part: SetPart, root: Path) -> bool:
 LOGS = "logs"
 """Folder of the output of workers in a data set: no part of its content."""
 
-_FURTHER = ("scipy", "mujoco-core")
-"""Packages that data sets are made with, beside those that scores depend on. MuJoCo moves the arm of manipulation."""
+_FURTHER = ("scipy", "mujoco-core", "vizdoom")
+"""Packages that data sets are made with, beside those that scores depend on: MuJoCo moves an arm, ViZDoom a walker."""
 
 Progress = Callable[[str, int, int], None]
 

@@ -31,6 +31,7 @@ from worldgauge.suites.loopnav.format import MANIFEST, TYPES, worlds_of, write_m
 from worldgauge.suites.loopnav.format_records import read_bytes, read_records
 from worldgauge.worlds import worlds
 from worldgauge.worlds.captions import captions_along
+from worldgauge.worlds.doom.engine import DOOM, LEVELS, find_engine
 from worldgauge.worlds.minecraft.bridge import BridgeError, BridgeLostError
 from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.server import address
@@ -64,7 +65,9 @@ class LoopNavOptions:
     sampling: Rule = option("released", 'How goals are sampled: "released" or "continuous".')
     no_look_around: bool = option(False, "Skip the look-around at the start, so that new frames remain.")
     laps: int = option(1, "Laps of each loop, between the same places.", low=1, high=100)
-    world: str = option("voxel", 'Collect in "voxel", "minecraft", "indoor", "scan", or your own, ./FILE.py:CLASS.')
+    world: str = option(
+        "voxel", 'Collect in "voxel", "minecraft", "doom", "indoor", "scan", or your own, ./FILE.py:CLASS.'
+    )
     mode: walks.Mode | None = option(
         None, 'With --world minecraft: run "js-server", "offline" or "java". Default: "js-server".'
     )
@@ -113,7 +116,10 @@ class LoopNavCollection(Collection):
     def check_options(self) -> None:
         """Check the options against what the game and its renderers can do."""
         options = self.options
-        check_walkable(options.world)
+        if options.world == DOOM:
+            find_engine(options.size)
+        else:
+            check_walkable(options.world)
         scan_scenes(options.world, options.scenes, options.split)
         game = options.game
         if game is None:
@@ -199,7 +205,7 @@ class LoopNavCollection(Collection):
                 return Made(len(read_records(records)), facts)
             game = replace(game, mode="offline")  # the same walk, sooner
         place = walks.open_location(
-            self.out, args["location"], self.options.world, args["kind"], args["world_seed"], game
+            self.out, args["location"], self.options.world, args["kind"], args["world_seed"], game, self.options.size
         )
         rng = np.random.default_rng(args["entropy"])
         try:
@@ -222,6 +228,7 @@ class LoopNavCollection(Collection):
             for leftover in video.parent.glob(f".{args['stamp']}.*part"):
                 leftover.unlink()
             camera = Camera.from_vertical_fov(*self.options.size, VERTICAL_FOV_DEG)
+            place.write_truth(video, walk)
             write_trajectory(
                 self.out,
                 location=args["location"],
@@ -229,9 +236,9 @@ class LoopNavCollection(Collection):
                 radius=args["radius"],
                 stamp=args["stamp"],
                 walk=walk,
-                frames=place.frames(walk.poses, camera, progress, self.device),
+                frames=place.frames(walk, camera, progress, self.device),
                 seed=place.seed,
-                captions=captions_along(place.world, walk.poses, camera),
+                captions=() if place.world is None else captions_along(place.world, walk.poses, camera),
             )
         return Made(len(walk), place.facts, discards=walk.discards)
 
@@ -289,6 +296,9 @@ class LoopNavCollection(Collection):
             return [(crc32(place.name.encode()), place.name, place.kind) for place in named]
         if self.options.world == "scan":
             return [(number, key.replace("/", "_"), key) for number, key in enumerate(self._scenes)]
+        if self.options.world == DOOM:
+            levels = LEVELS[self.options.split][: self.options.settlements]
+            return [(number, level.replace(":", "_"), level) for number, level in enumerate(levels)]
         if self.options.world not in ("voxel", "minecraft"):
             return [(number, f"{self.options.world}_{number + 1}", "") for number in range(self.options.settlements)]
         kinds = [KINDS[settlement % len(KINDS)] for settlement in range(self.options.settlements)]

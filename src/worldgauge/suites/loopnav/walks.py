@@ -25,6 +25,7 @@ from worldgauge.core.geometry import Camera, FloatArray
 from worldgauge.core.io import Stamp, stamp_of
 from worldgauge.engine.collect import render
 from worldgauge.worlds import World
+from worldgauge.worlds.doom.engine import DOOM, DoomWalker, Engine
 from worldgauge.worlds.minecraft import Minecraft
 from worldgauge.worlds.minecraft.building import compare
 from worldgauge.worlds.minecraft.cells import Cells, write
@@ -41,7 +42,7 @@ from worldgauge.worlds.voxel import Voxel
 from worldgauge.worlds.voxel.player import TICKS_PER_SECOND
 from worldgauge.worlds.voxel.world import VoxelWorld
 from worldgauge.worlds.walking import planner
-from worldgauge.worlds.walking.floor import FloorPlan, build_walkable
+from worldgauge.worlds.walking.floor import build_walkable
 from worldgauge.worlds.walking.planner import Cell, Rule
 from worldgauge.worlds.walking.walk import LoopKind, Walk, WalkGoal, discard_counts
 from worldgauge.worlds.walking.walkers import (
@@ -103,8 +104,8 @@ class VoxelSite:
 class FloorSite:
     """The floor of any world that has one, such as a home; A is any reachable place, since rooms are small."""
 
-    def __init__(self, floor: FloorPlan, label: str, seed: int | None) -> None:
-        self.walker = FloorWalker(floor)
+    def __init__(self, walker: FloorWalker, label: str, seed: int | None) -> None:
+        self.walker = walker
         self.label = label
         self.seed = seed
 
@@ -361,7 +362,7 @@ class Location:
     """
 
     site: LoopSite
-    world: World
+    world: World | None  # None where an engine draws
     facts: WorldFacts
     seed: int | None
     cells: Cells | None = None
@@ -369,6 +370,12 @@ class Location:
     pictures: Pictures = "ours"
     closing: ExitStack = field(default_factory=ExitStack)
     _viewer: MinecraftViewer | None = None
+
+    def write_truth(self, video: Path, walk: Walk) -> None:
+        """Write what the engine of a game knows of a recorded walk; other places need no such file."""
+        walker = self.site.walker
+        if isinstance(walker, DoomWalker):
+            walker.engine.write_truth(video, walker.ticks_of(walk))
 
     def recorded(self, walk: Walk) -> Walk:
         """Convert a walk at `site` to the frame that is recorded."""
@@ -380,18 +387,23 @@ class Location:
         return replace(walk, positions=walk.positions + self._origin, goals=goals)
 
     def frames(
-        self, poses: FloatArray, camera: Camera, progress: Callable[[int, int], None], device: str | None
+        self, walk: Walk, camera: Camera, progress: Callable[[int, int], None], device: str | None
     ) -> Iterator[NDArray[np.uint8]]:
-        """What is seen from the poses (T, 4, 4) of a recorded walk."""
-        if self.pictures == "ours" or self.cells is None:
-            yield from render(self.world, poses, camera, progress, device)
+        """What is seen on a recorded walk."""
+        walker = self.site.walker
+        if isinstance(walker, DoomWalker):
+            yield from walker.engine.frames(walker.ticks_of(walk))
             return
+        if self.world is not None and (self.pictures == "ours" or self.cells is None):
+            yield from render(self.world, walk.poses, camera, progress, device)
+            return
+        assert self.cells is not None
         if self._viewer is None:
             size, released = (camera.width, camera.height), self.pictures == "released"
             viewer = MinecraftViewer(self.cells, width=size[0], height=size[1], released=released, version=self.version)
             self._viewer = self.closing.enter_context(viewer)
-        for number, pose in enumerate(poses):
-            progress(number, len(poses))
+        for number, pose in enumerate(walk.poses):
+            progress(number, len(walk))
             seen = pose.copy()
             seen[:3, 3] -= self._origin
             yield self._viewer.frame(seen)
@@ -401,16 +413,20 @@ class Location:
         return np.array(self.world.origin if isinstance(self.world, Minecraft) else (0.0, 0.0, 0.0))
 
 
-def open_location(out: Path, location: str, world: str, kind: str, seed: int, game: Game | None) -> Location:
+def open_location(
+    out: Path, location: str, world: str, kind: str, seed: int, game: Game | None, size: tuple[int, int]
+) -> Location:
     """Open the place called `location`. The last one of this mode is closed, unless it is the same."""
     mode = None if game is None else game.mode
-    asked = (out, location, world, kind, seed, game)
+    asked = (out, location, world, kind, seed, game, size if world == DOOM else None)
     if mode in _open and _open[mode][0] == asked:
         return _open[mode][1]
     if mode in _open:
         _open.pop(mode)[1].closing.close()
     with ExitStack() as stack:
-        if game is None:
+        if world == DOOM:
+            opened = _level(kind, size, stack)
+        elif game is None:
             opened = _embedded(world, kind, seed)
         elif game.mode == "java":
             opened = _on_server(out, game.place(location), game, stack)
@@ -446,9 +462,17 @@ def _embedded(name: str, scene: str, seed: int) -> Location:
         return Location(VoxelSite(village.voxels), village, village.facts, seed)
     if name == "scan":
         scan = Scan(scene)
-        return Location(FloorSite(scan.floor, f"scene '{scene}'", seed), scan, scan.facts, None)
+        return Location(FloorSite(FloorWalker(scan.floor), f"scene '{scene}'", seed), scan, scan.facts, None)
     world = build_walkable(name, seed)
-    return Location(FloorSite(world.floor, f"world '{name}' (seed {seed})", seed), world, world.facts, seed)
+    site = FloorSite(FloorWalker(world.floor), f"world '{name}' (seed {seed})", seed)
+    return Location(site, world, world.facts, seed)
+
+
+def _level(level: str, size: tuple[int, int], stack: ExitStack) -> Location:
+    """A level of Freedoom in a process of its engine."""
+    engine = Engine(level, size)
+    stack.callback(engine.close)
+    return Location(FloorSite(DoomWalker(engine), f"level '{level}'", None), None, engine.facts, None)
 
 
 def _settlement(kind: str, seed: int, game: Game, stack: ExitStack) -> Location:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,7 +43,8 @@ from worldgauge.suites.mind.format.write import stored_poses, write_clip, write_
 from worldgauge.suites.mind.key_walks import KeyWalkFailedError, find_mirror_start, record_key_walk
 from worldgauge.worlds import open_world
 from worldgauge.worlds.captions import captions_along
-from worldgauge.worlds.scan.sources import SCENES_HELP, WORLD_HELP, scan_scenes, told_of
+from worldgauge.worlds.doom.engine import DOOM, LEVELS, Engine, find_engine
+from worldgauge.worlds.scan.sources import SCENES_HELP, scan_scenes, told_of
 from worldgauge.worlds.voxel.world import FAMILIES
 from worldgauge.worlds.walking.floor import Walkable
 
@@ -88,6 +90,7 @@ class PlannedClip:
     entropy: tuple[int, ...]
     space: tuple[float, float]
     key: str = ""
+    source: str = "scan"
 
     @property
     def id(self) -> str:
@@ -98,7 +101,7 @@ class PlannedClip:
     def world(self) -> dict[str, Any]:
         """Name and arguments of its world, plain JSON values."""
         if self.key:
-            return {"name": "scan", "params": {"scene": self.key}}
+            return {"name": self.source, "params": {"level" if self.source == DOOM else "scene": self.key}}
         params = {"kind": self.family, "seed": self.world_seed, "size": list(WORLD_CELLS)}
         return {"name": WORLDS[self.perspective], "params": params}
 
@@ -110,9 +113,11 @@ def planned_clips(settings: Mapping[str, Any]) -> Iterator[PlannedClip]:
             for index in range(settings[count]):
                 clip = _clip_of(part, perspective, index, settings)
                 if settings.get("scenes"):  # some scans, used in turn
-                    keys = settings["scenes"].split(",")
+                    in_training = part == "train" and settings["world"] == DOOM
+                    keys = LEVELS["train"] if in_training else settings["scenes"].split(",")
                     key = keys[clip.entropy[-1] % len(keys)]
-                    clip = replace(clip, family=SCANNED, scene=key.replace("/", "_"), key=key)
+                    scene = key.replace("/", "_").replace(":", "_")
+                    clip = replace(clip, family=SCANNED, scene=scene, key=key, source=settings["world"])
                 yield clip
 
 
@@ -159,7 +164,9 @@ class MindOptions:
     perspectives: tuple[str, ...] = option(
         files.PERSPECTIVES, "Perspectives: through the walker's eyes, over its shoulder.", choices=files.PERSPECTIVES
     )
-    world: str | None = option(None, WORLD_HELP, choices=("scan",))
+    world: str | None = option(
+        None, 'Collect in levels of a game, "doom", or in your own scans, "scan".', choices=(DOOM, "scan")
+    )
     scenes: str | None = option(None, SCENES_HELP)
     train: int = option(50, "Training clips per perspective.", low=0, high=_MAX_COUNT)
     mem: int = option(50, "Record clips of the memory test, per perspective.", low=0, high=_MAX_COUNT)
@@ -184,12 +191,17 @@ class MindCollection(Collection):
     fixed = ("seed", "size", "frames", "families", "split", "scenes", "per_scene")
     batched = True
     options: MindOptions
+    _engine: Engine | None = None
 
     def check_options(self) -> None:
-        """Check that something is to be collected, and in scans the scenes."""
+        """Check that something is to be collected, in scans the scenes, and in a game the engine."""
         keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
         if keys and "1st" not in self.options.perspectives:
             raise UsageError("scans are seen in first person: leave --perspectives out, or give 1st")
+        if self.options.world == DOOM:
+            find_engine(self.options.size)
+            if "1st" not in self.options.perspectives:
+                raise UsageError("the game is seen in first person: leave --perspectives out, or give 1st")
         if not any(getattr(self.options, name) for name in COUNTS):
             raise UsageError("train, mem, action_space and mirror are all 0: ask for at least one of them")
 
@@ -198,6 +210,8 @@ class MindCollection(Collection):
         given = without_test_split(super().settings())
         if given["per_scene"] == PER_SCENE:
             del given["per_scene"]
+        if self.options.world == DOOM:  # its view stays level, and mirrored paths look up and down
+            return {**given, "perspectives": ["1st"], "mirror": 0, "scenes": ",".join(LEVELS[self.options.split])}
         if self.options.world is not None:
             keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
             return {**given, "perspectives": ["1st"], "scenes": ",".join(keys), **told_of(keys)}
@@ -244,7 +258,7 @@ class MindCollection(Collection):
         if self.is_done(item):
             car = files.read_sidecar(self._sidecar(clip))
             return Made(frames, car.world, discards=tuple(car.facts.get("discards", ())))
-        world = cast(Walkable, open_world(WorldFacts(clip.world["name"], clip.world["params"])))
+        world = self._open(clip)
         rng = np.random.default_rng(clip.entropy)
         try:
             if clip.part == "mirror_test":
@@ -258,6 +272,21 @@ class MindCollection(Collection):
         except WorldError as error:
             reasons = error.reasons if isinstance(error, KeyWalkFailedError) else ()
             return Made(world=world.facts, discards=tuple(reasons), failure=str(error))
+
+    def _open(self, clip: PlannedClip) -> Walkable:
+        """The world of a clip. An engine, which only the clips of its level use, does no more than they need."""
+        if clip.source != DOOM or not clip.key:
+            return cast(Walkable, open_world(WorldFacts(clip.world["name"], clip.world["params"])))
+        if self._engine is None or self._engine.facts.params["level"] != clip.key:
+            self.close()
+            self._engine = Engine(clip.key, self.options.size)
+        return cast(Walkable, self._engine)
+
+    def close(self) -> None:
+        """Stop the engine of the last level."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
@@ -278,13 +307,28 @@ class MindCollection(Collection):
         path = self._caption(clip)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, "".join(f"{text}\n" for _, text in captions[:1]))
-        images = render(world, poses, shared["camera"], progress, self.device)
-        write_clip(self.out, part=clip.part, walk=walk, frames=images, mark_time=mark_time, facts=facts, **shared)
+        beside = None
+        if isinstance(world, Engine):
+            images, beside = world.frames(range(frames)), partial(world.write_truth, wanted=range(frames))
+        else:
+            images = render(world, poses, shared["camera"], progress, self.device)
+        write_clip(
+            self.out,
+            part=clip.part,
+            walk=walk,
+            frames=images,
+            mark_time=mark_time,
+            facts=facts,
+            beside=beside,
+            **shared,
+        )
         return tuple(walk.discards)
 
     def _shared_facts(self, clip: PlannedClip, world: Walkable) -> dict[str, Any]:
         """What is written of a clip and of a start image alike."""
         camera = Camera.from_horizontal_fov(*self.options.size, HORIZONTAL_FOV_DEG)
+        if isinstance(world, Engine):
+            camera = world.camera
         return {
             "perspective": clip.perspective,
             "name": clip.name,

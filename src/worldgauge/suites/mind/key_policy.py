@@ -365,9 +365,11 @@ class KeyPolicy:
         mark_time: int,
         level: float,
         weights: PolicyWeights,
+        pitches: bool = True,
     ) -> None:
-        """Prepare the policy; `level` is the pitch in radians that the view comes back to."""
+        """Prepare the policy; `level` is the pitch in radians that the view comes back to, or always has."""
         self._area, self._rng, self._mark, self._level, self._weights = area, rng, mark_time, level, weights
+        self._phases = [number for number, (codes, *_) in enumerate(_PHASES) if pitches or not codes[2]]
         self._step, self._turn = strides_of(space)
         self._shown: FloatArray = np.empty((0, 3))
 
@@ -406,7 +408,7 @@ class KeyPolicy:
         """Number of the best phase and its states; -1 when none is possible."""
         area = self._area
         scores, tried = [], []
-        index = [n for n in range(len(_PHASES)) if n != last]
+        index = [n for n in self._phases if n != last]
         for number in index:
             codes, preference, least, most = _PHASES[number]
             frames = min(int(self._rng.integers(least, most + 1)), room)

@@ -19,10 +19,12 @@ from worldgauge.core.errors import ShapeError, UsageError, WorldError
 from worldgauge.core.geometry import FloatArray, pose_from_yaw_pitch, yaw_pitch_from_pose
 from worldgauge.suites.mind import key_policy
 from worldgauge.suites.mind.actions import LEG, MIRROR_PATHS, Keys, Perspective, actions_of, mirror_poses
+from worldgauge.worlds.doom.engine import Engine
 from worldgauge.worlds.third_person import ARM_M, PIVOT_M
 from worldgauge.worlds.third_person import feet_of as feet_of_pose
 from worldgauge.worlds.walking.clearance import RADIUS_M
 from worldgauge.worlds.walking.floor import FloorPlan, Walkable
+from worldgauge.worlds.walking.walkers import WalkFailedError
 
 EYE_M = 1.62
 """A first-policy camera above the feet."""
@@ -109,12 +111,17 @@ def record_key_walk(
     space: ActionSpace,
     perspective: Perspective,
 ) -> KeyWalk:
-    """Make a walk that follows its keys exactly (`key_motion`): new spots to mark_time, then mostly returns."""
+    """Make a walk that follows its keys exactly (`key_motion`): new spots to mark_time, then mostly returns.
+
+    In an engine the view stays level, and the engine walks as the keys say, as well as it can.
+    """
     if frames < 1 or not 0 <= mark_time <= frames:
         raise UsageError(f"a walk needs at least 1 frame and a mark_time within, got {frames} and {mark_time}")
     discards: list[str] = []
     for _ in range(TRIES):
         found = _try(world, rng, frames, mark_time, space, perspective)
+        if isinstance(found, KeyWalk) and isinstance(world, Engine):
+            found = _walked(found, world)
         if isinstance(found, KeyWalk):
             return replace(found, discards=tuple(discards))
         discards.append(found)
@@ -125,6 +132,18 @@ def record_key_walk(
         "take another seed or a world with more room",
         discards,
     )
+
+
+def _walked(walk: KeyWalk, engine: Engine) -> KeyWalk | str:
+    """The walk that the engine makes of a planned one, or why it makes none."""
+    try:
+        ticks = engine.follow(walk.feet[:, :2], walk.yaw)
+    except WalkFailedError as error:
+        return str(error)
+    eyes = np.array([(*tick.feet[:2], tick.eye_m) for tick in ticks])
+    yaw = np.unwrap([tick.yaw for tick in ticks])
+    made = replace(walk, feet=eyes - np.array([0.0, 0.0, EYE_M]), yaw=yaw, heading=yaw)
+    return replace(made, seen=share_seen(made.poses, walk.mark_time))
 
 
 def share_seen(poses: FloatArray, mark_time: int) -> float:
@@ -148,16 +167,16 @@ def _try(
     world: Walkable, rng: np.random.Generator, frames: int, mark_time: int, space: ActionSpace, perspective: Perspective
 ) -> KeyWalk | str:
     """A walk, or why there is none."""
-    third = perspective == "3rd"
+    third, pitches = perspective == "3rd", not isinstance(world, Engine)
     xy = _start(world, rng)
     if xy is None:
         return "no open place to start from"
     area = key_policy.area_around(world, xy, arm=third)
-    level = math.radians(float(rng.uniform(-14, -7) if third else rng.uniform(-6, 2)))
+    level = math.radians(float(rng.uniform(-14, -7) if third else rng.uniform(-6, 2))) * pitches
     state = _facing(area, xy, level, rng)
     if state is None:
         return "no open view from the start"
-    policy = key_policy.KeyPolicy(area, space, rng, mark_time, level, key_policy.PolicyWeights())
+    policy = key_policy.KeyPolicy(area, space, rng, mark_time, level, key_policy.PolicyWeights(), pitches)
     walked = policy.walk(state, frames)
     if isinstance(walked, str):
         return walked

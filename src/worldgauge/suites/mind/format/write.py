@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,10 +44,12 @@ def write_clip(
     mark_time: int,
     facts: Mapping[str, Any],
     kind: Kind = "archive",
+    beside: Callable[[Path], None] | None = None,
 ) -> Path:
     """Write a walk as a clip of a part, replacing one of that name; test clips get an images.txt of true poses.
 
-    Render `frames` from `stored_poses(walk)`: a reader gets these to the last bit.
+    Render `frames` from `stored_poses(walk)`: a reader gets these to the last bit. `beside` writes what belongs to the
+    video.
     """
     n = len(walk.keys)
     where = f"{perspective}_data/{part}"
@@ -71,6 +73,8 @@ def write_clip(
                 video.write(chunk)
             if video.frames != n:
                 raise DataError(f"{folder}: {video.frames} frames for a walk of {n}; render one frame a pose")
+        if beside is not None:
+            beside(new / files.VIDEO)
     return folder
 
 
