@@ -116,9 +116,7 @@ class LoopNavCollection(Collection):
     def check_options(self) -> None:
         """Check the options against what the game and its renderers can do."""
         options = self.options
-        if options.world == DOOM:
-            find_engine(options.size)
-        else:
+        if options.world != DOOM:
             check_walkable(options.world)
         scan_scenes(options.world, options.scenes, options.split)
         game = options.game
@@ -178,6 +176,8 @@ class LoopNavCollection(Collection):
 
     def begin(self, *, local: bool) -> None:
         """Read what was collected before, and check that the game can be used."""
+        if local and self.options.world == DOOM:
+            find_engine(self.options.size)
         before = self.manifest() or {}
         game = self.options.game
         if game is None:

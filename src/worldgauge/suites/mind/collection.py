@@ -113,11 +113,11 @@ def planned_clips(settings: Mapping[str, Any]) -> Iterator[PlannedClip]:
             for index in range(settings[count]):
                 clip = _clip_of(part, perspective, index, settings)
                 if settings.get("scenes"):  # some scans, used in turn
-                    in_training = part == "train" and settings["world"] == DOOM
+                    in_training = part == "train" and settings.get("world") == DOOM
                     keys = LEVELS["train"] if in_training else settings["scenes"].split(",")
                     key = keys[clip.entropy[-1] % len(keys)]
                     scene = key.replace("/", "_").replace(":", "_")
-                    clip = replace(clip, family=SCANNED, scene=scene, key=key, source=settings["world"])
+                    clip = replace(clip, family=SCANNED, scene=scene, key=key, source=settings.get("world", "scan"))
                 yield clip
 
 
@@ -194,14 +194,10 @@ class MindCollection(Collection):
     _engine: Engine | None = None
 
     def check_options(self) -> None:
-        """Check that something is to be collected, in scans the scenes, and in a game the engine."""
-        keys = scan_scenes(self.options.world, self.options.scenes, self.options.split)
-        if keys and "1st" not in self.options.perspectives:
-            raise UsageError("scans are seen in first person: leave --perspectives out, or give 1st")
-        if self.options.world == DOOM:
-            find_engine(self.options.size)
-            if "1st" not in self.options.perspectives:
-                raise UsageError("the game is seen in first person: leave --perspectives out, or give 1st")
+        """Check that something is to be collected, and in scans the scenes."""
+        scan_scenes(self.options.world, self.options.scenes, self.options.split)
+        if self.options.world is not None and "1st" not in self.options.perspectives:
+            raise UsageError(f"a {self.options.world} is seen in first person: leave --perspectives out, or give 1st")
         if not any(getattr(self.options, name) for name in COUNTS):
             raise UsageError("train, mem, action_space and mirror are all 0: ask for at least one of them")
 
@@ -247,7 +243,9 @@ class MindCollection(Collection):
 
     def begin(self, *, local: bool) -> None:
         """Write the files of the ten paths, which all start images of a perspective share."""
-        if self.options.mirror:
+        if local and self.options.world == DOOM:
+            find_engine(self.options.size)
+        if self.settings()["mirror"]:
             for perspective in self.settings()["perspectives"]:
                 write_mirror_actions(self.out, cast(Perspective, perspective))
 
