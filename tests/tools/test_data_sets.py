@@ -26,6 +26,7 @@ from worldgauge.tools.data_sets import (
     freeze,
     make_set,
     planned,
+    suites_of,
     versions_here,
 )
 
@@ -254,3 +255,8 @@ def test_a_frozen_part_states_its_size(frozen: NamedSet) -> None:
     assert part.tasks_count == len(part.tasks) == 7
     assert 1 < part.clusters <= part.tasks_count
     assert part.megabytes > 0
+
+
+def test_a_set_has_the_suites_that_it_defines() -> None:
+    assert suites_of("doom") == ["loopnav"]
+    assert len(suites_of("worldgauge-small")) == 5

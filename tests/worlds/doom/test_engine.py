@@ -15,6 +15,7 @@ import pytest
 import worldgauge as wg
 from support.commands import command
 from worldgauge.core.geometry import Camera, pose_from_yaw_pitch
+from worldgauge.engine.collect import open_collection
 from worldgauge.engine.open_suite import list_tasks, open_suite
 from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.worlds.doom.engine import CATEGORIES, LEVELS, DoomWalker, Engine
@@ -194,3 +195,16 @@ def test_a_size_that_the_engine_has_not_is_refused(tmp_path: Path) -> None:
 
 def test_a_unit_makes_the_eye_as_high_as_that_of_other_loops() -> None:
     assert pytest.approx(1.6) == 41 * UNIT_M
+
+
+def test_no_level_is_in_two_splits() -> None:
+    levels = [level for split in LEVELS.values() for level in split]
+    assert len(set(levels)) == len(levels) == 28
+
+
+def test_training_clips_are_of_training_levels(tmp_path: Path) -> None:
+    options = {"world": "doom", "mem": 12, "action_space": 0, "train": 12, "seed": 1}
+    made = {"train": set(), "mem_test": set()}
+    for item in open_collection("mind", tmp_path, options).items():
+        made[item.args["part"]].add(item.args["key"])
+    assert made == {"train": set(LEVELS["train"]), "mem_test": set(LEVELS["test"])}
