@@ -205,7 +205,7 @@ def _weights(names: list[str] | None, verify: bool) -> Listing:
     rows = []
     for one in found:
         gate = "; needs the owner's permission" if one.set.gated else ""
-        size, licence = size_text(one.set.bytes), one.set.licence + gate
+        size, licence = size_text(one.set.bytes), one.set.licence + gate + ("; comes by pip" if one.set.pip else "")
         rows.append((one.set.name, ", ".join(one.set.serves), size, licence, one.state, str(one.folder)))
     columns = ("name", "needed by", "size", "licence", "state", "folder")
     store = weights.store_folder()

