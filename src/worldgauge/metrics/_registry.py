@@ -11,7 +11,7 @@ from worldgauge.core.registry import Registry
 F = TypeVar("F", bound=Callable[..., Any])
 
 metrics: Registry[Callable[..., Any]] = Registry(
-    "metric", "worldgauge.metrics", group="worldgauge.metrics", in_suites="metrics"
+    "metric", "worldgauge.metrics", "worldgauge.perception.networks", group="worldgauge.metrics", in_suites="metrics"
 )
 """All metrics by name. `metric` registers one; the facts of an entry are its arguments."""
 

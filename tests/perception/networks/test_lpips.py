@@ -254,3 +254,86 @@ def test_images_that_cannot_be_written_to_stay_as_they_are(network: _Lpips) -> N
     before, expected = x.tobytes(), distances(network, x, y)
     x.setflags(write=False)
     assert (distances(network, x, y), x.tobytes()) == (expected, before)
+
+
+ST_BLURRED = {"stlpips-alex": (0, 5, 9), "stlpips-vgg": (6, 12, 20, 28)}
+"""Convolutions whose input, or for the first its output, lost every second pixel."""
+ST_SHAPES = {
+    "stlpips-alex": [(0, 4, 11), (5, 5, 5), (9, 6, 3), (11, 5, 3), (13, 4, 3)],
+    "stlpips-vgg": [
+        *[(0, 4, 3), (2, 5, 3), (6, 6, 3), (8, 5, 3), (12, 4, 3), (14, 4, 3), (16, 6, 3), (20, 5, 3), (22, 4, 3)],
+        *[(24, 4, 3), (28, 4, 3), (30, 4, 3), (32, 5, 3)],
+    ],
+}
+ST_COMPARED = {"stlpips-alex": (0, 5, 9, 11, 13), "stlpips-vgg": (2, 8, 16, 24, 32)}
+
+
+def st_weights(name: str) -> Tensors:
+    """Of the published form: trunk and heads in one file, names of the trunk with its slice."""
+    rng, tensors, channels, slice_, widths = np.random.default_rng(0), {}, 3, 1, []
+    for index, width, kernel in ST_SHAPES[name]:
+        values = rng.normal(0, (2 / (channels * kernel**2)) ** 0.5, (width, channels, kernel, kernel))
+        tensors[f"net.slice{slice_}.{index}.weight"] = torch.from_numpy(values.astype(np.float32))
+        tensors[f"net.slice{slice_}.{index}.bias"] = torch.from_numpy(rng.normal(0, 0.1, width).astype(np.float32))
+        channels = width
+        if index in ST_COMPARED[name]:
+            widths.append(width)
+            slice_ += 1
+    for i, width in enumerate(widths):
+        tensors[f"lin{i}.model.1.weight"] = torch.from_numpy(rng.random((1, width, 1, 1)).astype(np.float32))
+    return tensors
+
+
+@pytest.fixture(params=ST_SHAPES)
+def st_network(request: pytest.FixtureRequest, tmp_path: Path) -> _Lpips:
+    torch.save(st_weights(request.param), tmp_path / networks.get(request.param).files[0])
+    return networks.get(request.param)(tmp_path, choose_device("cpu"))
+
+
+def halved(x: np.ndarray) -> np.ndarray:
+    """(C, h, w) by scipy: binomial blur, then every second pixel, two reflected at the edges."""
+    wide = np.pad(x, ((0, 0), (2, 2), (2, 2)), mode="reflect")
+    line = np.array([1, 2, 1]) / 4
+    blurred = np.stack([correlate(each, np.outer(line, line), mode="constant") for each in wide])
+    return blurred[:, 1:-1:2, 1:-1:2]
+
+
+def st_reference(name: str, x: np.ndarray, y: np.ndarray) -> float:
+    """ST-LPIPS of one pair, layer by layer in float64."""
+    tensors, total, head = {k: v.numpy().astype(np.float64) for k, v in st_weights(name).items()}, 0.0, 0
+    by_index = {int(k.split(".")[2]): k.rpartition(".")[0] for k in tensors if k.startswith("net.")}
+    shown = [
+        ((each - [-0.030, -0.088, -0.188]) / [0.458, 0.448, 0.450]).transpose(2, 0, 1).astype(np.float64)
+        for each in (x, y)
+    ]
+    for index, _, kernel in ST_SHAPES[name]:
+        weight, bias = (tensors[f"{by_index[index]}.{part}"] for part in ("weight", "bias"))
+        padding, side = (2 if kernel > 3 else 1), (2 if "vgg" in name else 3)
+        for i, image in enumerate(shown):
+            if index in ST_BLURRED[name] and index:
+                windows = np.lib.stride_tricks.sliding_window_view(image, (side, side), (1, 2))
+                image = halved(windows.max((-1, -2)))
+            wide = np.pad(image, ((0, 0), (padding, padding), (padding, padding)))
+            windows = np.lib.stride_tricks.sliding_window_view(wide, (kernel, kernel), (1, 2))
+            image = np.einsum("chwij,ocij->ohw", windows, weight) + bias[:, None, None]
+            shown[i] = np.maximum(halved(image) if index == 0 and "alex" in name else image, 0)
+        if index in ST_COMPARED[name]:
+            a, b = (each / (np.linalg.norm(each, axis=0) + 1e-10) for each in shown)
+            total += float(np.einsum("chw,c->hw", (a - b) ** 2, tensors[f"lin{head}.model.1.weight"].ravel()).mean())
+            head += 1
+    return total
+
+
+def test_st_lpips_equals_numpy(st_network: _Lpips) -> None:
+    x, y = images(2, 40, 35), images(2, 40, 35, seed=2)
+    want = [st_reference(st_network.name, a, b) for a, b in zip(x, y, strict=True)]
+    np.testing.assert_allclose(distances(st_network, x, y), want, rtol=2e-5)
+
+
+def test_st_lpips_is_0_for_equal_images_symmetric_and_has_a_least_size(st_network: _Lpips) -> None:
+    side = st_network.least
+    x, y = images(1, side, side), images(1, side, side, seed=2)
+    assert distances(st_network, x, x) == 0
+    assert distances(st_network, x, y) == pytest.approx(distances(st_network, y, x))
+    with pytest.raises(ShapeError, match=f"{side} pixels a side or more"):
+        distances(st_network, x[:, 1:], y[:, 1:])

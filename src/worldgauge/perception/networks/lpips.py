@@ -4,11 +4,15 @@
 
 `worldgauge.perception.loading.Lpips` is the AlexNet one without torch, and the check of this one.
 Source: Zhang et al. 2018, equation 1, version 0.1 of the weights; MIND, frame-pair metrics; LoopNav, section 4.
+ST-LPIPS is another measure with weights of its own: Ghildyal and Liu 2022. It blurs where it drops pixels.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worldgauge.core.errors import ShapeError
-from worldgauge.perception.networks import Batches, ComputeDevice, inference, networks, torch_for
+from worldgauge.core.image import Image
+from worldgauge.metrics._registry import metric
+from worldgauge.perception.networks import Batches, ComputeDevice, inference, networks, open_network, torch_for
 from worldgauge.weights import expect, read_tensors
 
 _PIXELS_ON_GPU = 16 * 1280 * 720
@@ -24,7 +30,8 @@ _PIXELS_ON_GPU = 16 * 1280 * 720
 
 
 class _Layer(NamedTuple):
-    """A convolution `features.NUMBER` with its ReLU. pooled: side of the max pooling before it, stride 2; 0: none."""
+    """A convolution `features.NUMBER` with its ReLU. pooled: side of the max pooling before it, stride 2; 0: none.
+    blurred: every second pixel of its output is taken, after a blur."""
 
     number: int
     kernel: int
@@ -32,6 +39,7 @@ class _Layer(NamedTuple):
     padding: int = 1
     pooled: int = 0
     compared: bool = False
+    blurred: bool = False
 
 
 _ALEX = (
@@ -47,6 +55,20 @@ _VGG = (
     *(_Layer(10, 3, pooled=2), _Layer(12, 3), _Layer(14, 3, compared=True)),
     *(_Layer(17, 3, pooled=2), _Layer(19, 3), _Layer(21, 3, compared=True)),
     *(_Layer(24, 3, pooled=2), _Layer(26, 3), _Layer(28, 3, compared=True)),
+)
+_ST_ALEX = (
+    _Layer(0, 11, padding=2, compared=True, blurred=True),
+    _Layer(5, 5, padding=2, pooled=3, compared=True),
+    _Layer(9, 3, pooled=3, compared=True),
+    _Layer(11, 3, compared=True),
+    _Layer(13, 3, compared=True),
+)
+_ST_VGG = (
+    *(_Layer(0, 3), _Layer(2, 3, compared=True)),
+    *(_Layer(6, 3, pooled=2), _Layer(8, 3, compared=True)),
+    *(_Layer(12, 3, pooled=2), _Layer(14, 3), _Layer(16, 3, compared=True)),
+    *(_Layer(20, 3, pooled=2), _Layer(22, 3), _Layer(24, 3, compared=True)),
+    *(_Layer(28, 3, pooled=2), _Layer(30, 3), _Layer(32, 3, compared=True)),
 )
 _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 
@@ -66,7 +88,7 @@ class _Lpips:
         torch = torch_for("LPIPS")
         self._device = device
         self._batches = Batches(device, "pair of frames")
-        trunk, heads = (folder / name for name in self.files)
+        trunk, heads = (folder / name for name in self.files)  # or one file of both
         convolutions, widths = _trunk(trunk, self.layers)
         self._convolutions = [
             # Channels last is how images come, and a fifth faster on processors.
@@ -114,10 +136,14 @@ class _Lpips:
         x = ((shown - self._shift) / self._scale).to(self._device.dtype)
         for layer, (weight, bias) in zip(self.layers, self._convolutions, strict=True):
             if layer.pooled:
-                x = functional.max_pool2d(x, layer.pooled, 2)
-            x = functional.conv2d(x, weight, bias, layer.stride, layer.padding).relu_()
+                x = self._pooled(x, layer.pooled)
+            x = functional.conv2d(x, weight, bias, layer.stride, layer.padding)
+            x = (_halved(x) if layer.blurred else x).relu_()
             if layer.compared:
                 yield x
+
+    def _pooled(self, x: Any, side: int) -> Any:
+        return torch_for("LPIPS").nn.functional.max_pool2d(x, side, 2)
 
     def _here(self, tensor: NDArray[np.float32]) -> Any:
         return torch_for("LPIPS").from_numpy(tensor).to(self._device.name, self._device.dtype)
@@ -153,6 +179,64 @@ class LpipsVgg(_Lpips):
     files = ("vgg16-397923af.pth", "vgg.pth")
 
 
+class _StLpips(_Lpips):
+    """A maximum of every place, then a blur, then every second pixel: a shift by one pixel changes little."""
+
+    def _pooled(self, x: Any, side: int) -> Any:
+        return _halved(torch_for("ST-LPIPS").nn.functional.max_pool2d(x, side, 1))
+
+
+@networks.register("stlpips-alex", what="stlpips")
+class StLpipsAlex(_StLpips):
+    """ST-LPIPS with AlexNet's five layers."""
+
+    name = "stlpips-alex"
+    least = 21
+    layers = _ST_ALEX
+    files = ("alex_shift_tolerant.pth",) * 2
+
+
+@networks.register("stlpips-vgg", what="stlpips")
+class StLpipsVgg(_StLpips):
+    """ST-LPIPS with five of VGG16's thirteen layers, and much slower."""
+
+    name = "stlpips-vgg"
+    least = 18
+    layers = _ST_VGG
+    files = ("vgg_shift_tolerant.pth",) * 2
+
+
+@metric("stlpips", unit="1", better="lower", bounds=(0.0, math.inf), source="Ghildyal, Liu 2022", compares="frames")
+def stlpips(x: Image, y: Image) -> float:
+    """Shift-tolerant learned distance (ST-LPIPS, AlexNet) of two frames (h, w, 3) uint8 of one size."""
+    return _st_distance("stlpips-alex", x, y)
+
+
+@metric("stlpips_vgg", unit="1", better="lower", bounds=(0.0, math.inf), source="Ghildyal, Liu 2022", compares="frames")
+def stlpips_vgg(x: Image, y: Image) -> float:
+    """Shift-tolerant learned distance (ST-LPIPS, VGG-16) of two frames (h, w, 3) uint8 of one size."""
+    return _st_distance("stlpips-vgg", x, y)
+
+
+def _st_distance(name: str, x: Image, y: Image) -> float:
+    shown = {side: frame[None].astype(np.float32) / np.float32(127.5) - 1 for side, frame in (("x", x), ("y", y))}
+    return float(_st_network(name).answer(shown)["distances"][0])
+
+
+@lru_cache(maxsize=2)
+def _st_network(name: str) -> _StLpips:
+    network: _StLpips = open_network(name)
+    return network
+
+
+def _halved(x: Any) -> Any:
+    """(n, C, h, w): every second pixel after a binomial blur of 3 pixels, with two reflected at each edge."""
+    functional = torch_for("ST-LPIPS").nn.functional
+    line = x.new_tensor([0.25, 0.5, 0.25])
+    blur = (line[:, None] * line).expand(x.shape[1], 1, 3, 3)
+    return functional.conv2d(functional.pad(x, (2, 2, 2, 2), "reflect"), blur, stride=2, groups=x.shape[1])
+
+
 def _unit(activations: Any) -> Any:
     """(n, C, h, w) float32 of unit length over channels."""
     x = activations.float()
@@ -163,13 +247,13 @@ def _trunk(
     path: Path, layers: tuple[_Layer, ...]
 ) -> tuple[list[tuple[NDArray[np.float32], NDArray[np.float32]]], list[int]]:
     """Weight and bias of each convolution, and the number of channels of each layer that is compared."""
-    tensors = read_tensors(path)
+    tensors = {re.sub(r"^net\.slice\d\.", "features.", name): one for name, one in read_tensors(path).items()}
     convolutions, widths, channels = [], [], 3
-    for number, kernel, *_, compared in layers:
-        name = f"features.{number}"
+    for layer in layers:
+        name, kernel = f"features.{layer.number}", layer.kernel
         (weight,) = expect(tensors, {f"{name}.weight": (None, channels, kernel, kernel)}, path).values()
         channels = len(weight)
         (bias,) = expect(tensors, {f"{name}.bias": (channels,)}, path).values()
         convolutions.append((np.ascontiguousarray(weight), np.ascontiguousarray(bias)))
-        widths += [channels] if compared else []
+        widths += [channels] if layer.compared else []
     return convolutions, widths
