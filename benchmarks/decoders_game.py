@@ -1,16 +1,19 @@
 """`sfm-global` on 24 clips with exact poses: 16 of a game that we did not render, 8 of generated scenes.
 
 `python -m benchmarks.decoders_game` prints the table; it takes about ten minutes. Needs ViZDoom: pip install vizdoom
+`--decoder` names another decoder, and `--turn 140` leaves the clips that turn by at least so many degrees.
 """
 
 from __future__ import annotations
 
+import argparse
 import heapq
 import importlib
 import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.video import Clip
-from worldgauge.perception.decoders import DecodeRequest, decoders
+from worldgauge.perception.decoders import DecodeRequest, open_decoder
 
 LEVELS = {75: ("E1M5", "E1M6", "E1M8", "E1M9"), 90: ("MAP04", "MAP06", "MAP08", "MAP12")}
 """By field of view at 4:3, which is 91 and 106 degrees at 16:9. The first levels with a way of 15 m without a door.
@@ -40,11 +43,18 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True)
 class GameClip:
-    """A video with an anchor, and the true path (n, 2): metres to the right and ahead."""
+    """A video with an anchor, and the true path (n, 2): metres to the right and ahead.
+    left_deg: How far each frame looks to the left of the first, for clips of the game."""
 
     name: str
     request: DecodeRequest
     path: FloatArray
+    left_deg: FloatArray | None = None
+
+    @property
+    def turn_deg(self) -> float:
+        """Sum of all turns."""
+        return 0.0 if self.left_deg is None else float(np.abs(np.diff(self.left_deg)).sum())
 
 
 def run() -> Row:
@@ -75,11 +85,17 @@ def measure() -> list[Row]:
 
 
 def measured(clip: GameClip, decoder: str = "sfm-global") -> Row:
-    """Status and error at the end of the decoded path."""
-    path = decoders.get(decoder)().decode(clip.request)
+    """Status, and errors at the end of the decoded path."""
+    path = _opened(decoder).decode(clip.request)
     length = _length(clip.path)
     row: Row = {"clip": clip.name, "length_m": round(length, 1), "status": path.status, "reason": path.reason}
-    row |= {"fde_m": None, "wrong": False}
+    row |= {"fde_m": None, "wrong": False, "turn_deg": round(clip.turn_deg), "heading_error_deg": None, "seen": 0.0}
+    if path.rotations is not None and clip.left_deg is not None:
+        last = int(path.frame_indices[-1])
+        ahead = path.rotations[-1] @ [0.0, 0.0, 1.0]
+        error = -math.degrees(math.atan2(ahead[0], ahead[2])) - clip.left_deg[last]
+        row["heading_error_deg"] = round(abs((error + 180) % 360 - 180), 1)
+        row["seen"] = round(float(np.abs(np.diff(clip.left_deg[: last + 1])).sum()))
     if path.xy is not None:
         last = int(path.frame_indices[-1])
         row["fde_m"] = round(float(np.linalg.norm(path.xy[-1] - clip.path[last])), 2)
@@ -143,7 +159,7 @@ def _directions(
                 path = (at[shown] - at[first]) @ np.stack([[ahead[1], -ahead[0]], ahead], -1)
                 distance = float(np.linalg.norm(at[anchor] - at[first]))
                 request = DecodeRequest(Clip.from_array(frames[shown], FPS), frames[anchor], distance, hfov_deg)
-                yield GameClip(f"{level} {name}", request, path)
+                yield GameClip(f"{level} {name}", request, path, np.degrees(heading[shown] - heading[first]))
                 break
 
 
@@ -322,15 +338,29 @@ def _length(path: FloatArray) -> float:
     return float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
 
 
+@lru_cache(maxsize=1)
+def _opened(decoder: str) -> Any:
+    return open_decoder(decoder)
+
+
 def main() -> None:
     """Print the table."""
-    print("| clip | length, m | status | error at the end, m | reason |\n|---|---|---|---|---|")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--decoder", default="sfm-global")
+    parser.add_argument("--turn", type=float, default=0.0)
+    given = parser.parse_args()
+    print("| clip | length, m | turn (decoded), ° | status | error at the end, m | heading error, ° | reason |")
+    print("|---|---|---|---|---|---|---|")
     rows = []
     for clip in clips():
-        row = measured(clip)
+        if clip.turn_deg < given.turn:
+            continue
+        row = measured(clip, given.decoder)
         rows.append(row)
-        error = "" if row["fde_m"] is None else f"{row['fde_m']:.2f}"
-        print(f"| {row['clip']} | {row['length_m']} | {row['status']} | {error} | {row['reason']} |", flush=True)
+        errors = ("" if row[name] is None else f"{row[name]:.2f}" for name in ("fde_m", "heading_error_deg"))
+        turned = f"{row['turn_deg']} ({row['seen']})"
+        cells = (row["clip"], row["length_m"], turned, row["status"], *errors, row["reason"])
+        print(f"| {' | '.join(map(str, cells))} |", flush=True)
     good = sum(row["fde_m"] is not None and row["fde_m"] <= GOOD_M for row in rows)
     wrong = sum(row["wrong"] for row in rows)
     print(f"{len(rows)} clips: {good} right to {GOOD_M} m at the end, {wrong} wrong paths accepted")
