@@ -3,8 +3,8 @@
 `python -m benchmarks.changes [--suite NAME ...] [--out FOLDER] [--json FILE] [--page]` prints a table per suite: value,
 95 % interval, n. It counts the violations: pairs in which a harmless change is not better than a real one. FOLDER keeps
 data and videos, so an interrupted study resumes. `--page` writes the tables and pictures of the pages on metric
-sensitivity from stored values. The tasks of worldinworld take hours each. ST-LPIPS is measured if `torch` and
-`stlpips_pytorch` are installed.
+sensitivity from stored values. The tasks of worldinworld take hours each. ST-LPIPS is measured if its weights are here:
+`worldgauge weights pull stlpips`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from worldgauge.engine.collect import collect
 from worldgauge.engine.model_entries import run_label
 from worldgauge.engine.run import run as run_suite
 from worldgauge.suites.worldinworld.task import LoopSettings
+from worldgauge.weights import standing
 
 TRUTH, NONE = "ground truth", "none"
 CHANGES = (*HARMLESS, *REAL, *SHOWN_ONLY)
@@ -146,9 +146,9 @@ def measure(suite: str, folder: Path, workers: int = 1) -> Values:
     collect(suite, data, workers=workers, seed=SEED, **study.options)
     models = models_of(changes_of(suite))
     metrics, settings = dict(study.metrics), dict(study.settings)
-    if study.frames and find_spec("stlpips_pytorch") and find_spec("torch"):
-        metrics["ST-LPIPS"] = "stlpips"
-        settings["metrics"] = ["benchmarks._stlpips:stlpips"]
+    if study.frames and standing("stlpips-alex").state == "here":
+        metrics["ST-LPIPS"] = "stlpips_tenth"
+        settings["metrics"] = ["benchmarks._stlpips:stlpips_tenth"]
     labels = {model: run_label(change) for change, model in models.items()}
     result = run_suite(
         suite,
