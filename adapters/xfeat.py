@@ -11,7 +11,7 @@ pycolmap BSD-3-Clause. It runs on a CPU.
 Images of a turn in place have no parallax, so a mapper misplaces them. Here they get a rotation alone, from all of
 their matches. The walk between two turns is mapped, and has a scale of its own. Points that were also mapped before the
 turn tie it to the path. After a turn beyond the field of view there are none. Then the images there are not placed; or
-the anchor is not, if the frames turn before they walk.
+the anchor is not, if the frames hardly walk before they turn.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ explained 0.64 to 0.83 if the camera turned by 20 to 70 degrees in place, and at
 TIE_POINTS, TIE_DEG, TIE_SPREAD = 10, 2.0, 0.1
 """Points of two parts that tie their scales; how far their directions differ; how far half of the ratios may be from
 their median."""
+
+ONE_PLACE = 1 / 3
+"""Steps of frames before a turn that count as none, as a share of the distance to the anchor."""
 
 
 class XFeat:
@@ -88,6 +91,7 @@ def camera_path(
     places: features (k, 2) of each image in pixels, from the corner of the first pixel. matches: rows (m, 2) of pairs.
     """
     colmap = _need("pycolmap")
+    colmap.logging.minloglevel = 2  # it logs every step
     camera = colmap.Camera(
         model="SIMPLE_PINHOLE", width=size[0], height=size[1], params=[focal_px, size[0] / 2, size[1] / 2], camera_id=1
     )
@@ -109,7 +113,9 @@ def camera_path(
         own, points = _mapped(colmap, camera, places[start : stop + 1], matches, start)
         to_path = np.linalg.inv(poses[start])
         scale = _tie(seen, points, matches, poses[start]) if moved else 1.0
-        if scale is None and moved == 1:  # only the anchor is elsewhere: the frames are a path without it
+        if scale is None and _is_one_place(poses[: start + 1]):
+            # The frames are a path without the anchor.
+            poses[1 : start + 1, :3, 3] = -(poses[1 : start + 1, :3, :3] @ np.linalg.inv(poses[1])[:3, 3])
             poses[0], seen, scale = np.nan, {}, 1.0
         if scale is None or np.isnan(own[0]).any():
             break
@@ -121,6 +127,13 @@ def camera_path(
             break
         start = moved = stop
     return poses
+
+
+def _is_one_place(poses: Array) -> bool:
+    """Whether cameras (n, 4, 4) from the second on are close together, compared with their distance from the first."""
+    centres = np.linalg.inv(poses)[:, :3, 3]
+    apart = np.linalg.norm(centres - centres[1], axis=1)
+    return bool(apart[1:].max() <= ONE_PLACE * apart[0])
 
 
 def _tie(
