@@ -29,9 +29,9 @@ class Refused(ValueError):
 
 
 class SmolLM2:
-    """The model, from a GGUF file. `context`: Most tokens of prompt and reply together."""
+    """The model, from a GGUF file. `context`: Most tokens of prompt and reply together. `most`: Those of a reply."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, most: int = 8192) -> None:
         import torch
         import transformers
 
@@ -43,6 +43,7 @@ class SmolLM2:
         self._model = transformers.AutoModelForCausalLM.from_pretrained(str(file.parent), dtype=torch.float32, **given)
         self._model.eval()
         self.context = int(self._model.config.max_position_embeddings)
+        self._most = most
         self._lock = threading.Lock()
 
     def complete(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class SmolLM2:
         )
         length = int(prompt["input_ids"].shape[1])
         asked = body.get("max_completion_tokens") or body.get("max_tokens")
-        most = int(asked or max(1, self.context - length))
+        most = min(int(asked or max(1, self.context - length)), self._most)
         if length + most > self.context:
             raise Refused(f"the prompt has {length} tokens and max_tokens is {most}; {NAME} takes {self.context}")
         with self._lock, self._torch.inference_mode():
@@ -146,8 +147,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("file", nargs="?", type=Path, help=f"Path of {FILE}. Default: that of the package.")
     parser.add_argument("--port", type=int, default=8765, help="Port on 127.0.0.1; 0: a free one. Default: 8765.")
+    parser.add_argument("--most", type=int, default=8192, help="Most tokens of a reply. Default: 8192.")
     given = parser.parse_args()
-    _Handler.model = SmolLM2(given.file or file_of_package())
+    _Handler.model = SmolLM2(given.file or file_of_package(), given.most)
     server = ThreadingHTTPServer(("127.0.0.1", given.port), _Handler)
     print(f"{NAME}@http://127.0.0.1:{server.server_address[1]}/v1", flush=True)
     server.serve_forever()

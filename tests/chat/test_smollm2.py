@@ -27,7 +27,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """MODEL@URL of the server, which says where it is when it has loaded the model."""
-    words = [sys.executable, str(ROOT / "adapters/smollm2.py"), "--port", "0"]
+    words = [sys.executable, str(ROOT / "adapters/smollm2.py"), "--port", "0", "--most", "64"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -81,7 +81,7 @@ def test_a_prompt_that_is_too_long_is_refused_in_the_servers_words(chat: ChatMod
 def test_an_agent_that_builds(address: str, tmp_path: Path) -> None:
     made = command(tmp_path, "collect", "mineanybuild", *SMALL["mineanybuild"], "--out", "data")
     assert made.returncode == 0, made.stderr
-    agent = f"chat?model={address}&max_tokens=48"
+    agent = f"chat?model={address}"
     done = command(
         tmp_path, "run", "mineanybuild", "--data", "data", "--agent", agent, "--limit", "3", "--no-baselines",
         "--out", "runs", "--json",
