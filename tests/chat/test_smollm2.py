@@ -27,7 +27,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """MODEL@URL of the server, which says where it is when it has loaded the model."""
-    words = [sys.executable, str(ROOT / "adapters/smollm2.py"), "--port", "0", "--most", "64"]
+    words = [sys.executable, str(ROOT / "adapters/smollm2.py"), "--port", "0", "--most", "32"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -94,7 +94,7 @@ def test_an_agent_that_builds(address: str, tmp_path: Path) -> None:
 def test_a_policy_in_the_closed_loop(address: str, tmp_path: Path) -> None:
     made = command(tmp_path, "collect", "worldinworld", *SMALL["worldinworld"], "--out", "data")
     assert made.returncode == 0, made.stderr
-    settings = ["task=navigation", "proposer=chat", f"chat={address}", "panorama_px=128", "view_px=64", "decisions=2"]
+    settings = ["task=navigation", "proposer=chat", f"chat={address}", "panorama_px=128", "view_px=64", "decisions=1"]
     done = command(
         tmp_path, "run", "worldinworld", "--data", "data", "--model", "none", "--no-baselines", "--out", "runs",
         *(word for one in settings for word in ("--set", one)), "--json",
