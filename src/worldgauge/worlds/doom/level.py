@@ -49,7 +49,7 @@ _TABLES = {
 }
 
 
-class Level(NamedTuple):
+class DoomLevel(NamedTuple):
     """The geometry of a level, in its units.
 
     `lines` (n, 6): both ends, and the sectors to the right and left, -1 for none. `heights` (s, 2): floor and ceiling.
@@ -67,7 +67,7 @@ class Level(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def read_level(wad: Path, name: str) -> Level:
+def read_level(wad: Path, name: str) -> DoomLevel:
     """Read a level of a WAD file. Raises DataError for a file that is damaged, or without the level."""
     try:
         if wad.stat().st_size > _MOST_BYTES:
@@ -95,7 +95,7 @@ def _tables(data: bytes, name: str) -> dict[str, NDArray[Any]]:
     return tables
 
 
-def _level(tables: dict[str, NDArray[Any]]) -> Level:
+def _level(tables: dict[str, NDArray[Any]]) -> DoomLevel:
     lines, sides, sectors = (tables[name] for name in ("LINEDEFS", "SIDEDEFS", "SECTORS"))
     ends = np.stack([tables["VERTEXES"]["f0"], tables["VERTEXES"]["f1"]], 1).astype(np.float64)
     heights = np.stack([sectors["f0"], sectors["f1"]], 1).astype(np.float64)
@@ -107,7 +107,7 @@ def _level(tables: dict[str, NDArray[Any]]) -> Level:
     low, high = heights[right], heights[left]
     opening = np.minimum(low[:, 1], high[:, 1]) - np.maximum(low[:, 0], high[:, 0])
     solid = (lines["f2"] & 1).astype(bool) | (left < 0) | np.isin(lines["f3"], _LEAVES)
-    return Level(
+    return DoomLevel(
         np.column_stack([ends[lines["f0"]], ends[lines["f1"]], right, left]),
         heights,
         sectors["f3"] == _SKY,
@@ -118,7 +118,7 @@ def _level(tables: dict[str, NDArray[Any]]) -> Level:
     )
 
 
-def sectors_at(level: Level, y: float, xs: FloatArray) -> NDArray[np.int64]:
+def sectors_at(level: DoomLevel, y: float, xs: FloatArray) -> NDArray[np.int64]:
     """The sectors under points of one row; -1 outside the level."""
     # A line has its right sector behind it, as x grows, if it goes up, else its left one.
     x1, y1, x2, y2, right, left = level.lines.T
@@ -129,7 +129,7 @@ def sectors_at(level: Level, y: float, xs: FloatArray) -> NDArray[np.int64]:
     return np.append(behind, -1)[np.searchsorted(at[order], xs, side="right") - 1]  # the last: before all lines
 
 
-def floor_of(level: Level) -> FloorPlan:
+def floor_of(level: DoomLevel) -> FloorPlan:
     """Where the middle of a walker can be, less the room that planners leave."""
     ends = level.lines[:, :4].reshape(-1, 2)
     low, high = ends.min(0) - 64, ends.max(0) + 64
@@ -152,7 +152,7 @@ def floor_of(level: Level) -> FloorPlan:
     return FloorPlan(whole.clearance_m >= BODY * UNIT_M - RADIUS_M, height, whole.origin, whole.cell_m)
 
 
-def cast(level: Level, heights: FloatArray, eye: FloatArray, yaw: float, camera: Camera) -> tuple[FloatArray, Any]:
+def cast(level: DoomLevel, heights: FloatArray, eye: FloatArray, yaw: float, camera: Camera) -> tuple[FloatArray, Any]:
     """What a level camera sees: depth (H, W) in units, infinite in the sky, and numbers (H, W) of SURFACES, from 1.
 
     Args:
