@@ -151,9 +151,7 @@ def push(
 
 @app.command()
 def pull(
-    address: Annotated[
-        str, typer.Argument(help="Copy from: an address of worldgauge data push, or files that others published.")
-    ],
+    address: Annotated[str, typer.Argument(help="Copy from: an address of data push, or files that others published.")],
     out: Annotated[Path, typer.Option(help="Folder of the data set, new or to continue.")],
     json: Json = False,
 ) -> None:

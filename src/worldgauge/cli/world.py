@@ -78,7 +78,7 @@ def remove(
 @app.command()
 def check(
     scan: Annotated[
-        str, typer.Argument(metavar="FILE|KEY", help="A GLB, glTF, PLY or captured JSON file, or the key of a scene.")
+        str, typer.Argument(metavar="FILE|KEY", help="A GLB, glTF, PLY or captured JSON file, or a scene's key.")
     ],
     up: UpOption = None,
     scale: Scale = 1.0,
@@ -132,7 +132,7 @@ def check(
 @app.command()
 def picture(
     scan: Annotated[
-        str, typer.Argument(metavar="FILE|KEY", help="A GLB, glTF, PLY or captured JSON file, or the key of a scene.")
+        str, typer.Argument(metavar="FILE|KEY", help="A GLB, glTF, PLY or captured JSON file, or a scene's key.")
     ],
     at: Annotated[str, typer.Option(help="x,y,z of the camera in metres, z up.")],
     out: Annotated[Path, typer.Option(help="The PNG to write.")],

@@ -165,7 +165,7 @@ class MindOptions:
         files.PERSPECTIVES, "Perspectives: through the walker's eyes, over its shoulder.", choices=files.PERSPECTIVES
     )
     world: str | None = option(
-        None, 'Collect in levels of a game, "doom", or in your own scans, "scan".', choices=(DOOM, "scan")
+        None, 'Collect in levels of a game, "doom", or your scans, "scan".', choices=(DOOM, "scan")
     )
     scenes: str | None = option(None, SCENES_HELP)
     train: int = option(50, "Training clips per perspective.", low=0, high=_MAX_COUNT)
