@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 METRICS = (
-    *("sgcs_chance_corrected", "sgcs", "sgcs_macro", "loop_closure", "returned_detail", "returned_mse", "coverage"),
+    *("sgcs_chance_corrected", "sgcs", "sgcs_macro", "loop_closure", "returned_detail", "returned_mse"),
     *("mse", "psnr", "ssim_table", "ssim_320x180", "detail"),
 )
 LEAST_CLUSTERS, LEAST_MODELS, DRAWS = 6, 5, 1000
@@ -32,7 +32,7 @@ def read(folder: Path) -> tuple[Scores, dict[str, str]]:
     for path in sorted(folder.rglob("scores.jsonl")):
         for line in path.read_text("utf-8").splitlines():
             one = json.loads(line)
-            if one.get("value") is not None and ".decoy-" not in one["task"]:
+            if isinstance(one.get("value"), float | int) and ".decoy-" not in one["task"]:
                 scores[one["metric"]][one["model"]][one["task"]] = one["value"]
                 clusters[one["task"]] = one.get("cluster") or one["task"]
     return scores, clusters
