@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         rpe_scale,
         rpe_trans,
     )
+    from worldgauge.perception.networks.lpips import stlpips, stlpips_vgg
     from worldgauge.suites.loopnav.metrics.path import coverage, path_length
     from worldgauge.suites.loopnav.metrics.path import enclosed_area as path_enclosed_area
     from worldgauge.suites.loopnav.metrics.path import normalised_deviation as path_normalised_deviation
@@ -171,6 +172,7 @@ __all__ += ["metric", "metric_bounds", "metrics"]
 __all__ += ["colour_change", "colour_drift", "detail"]
 __all__ += ["mse_720p", "psnr_720p", "ssim_720p"]
 __all__ += ["aesthetic", "dino_mse", "frechet", "fvd", "fvd_pair", "imaging", "lpips", "lpips_320x180", "lpips_720p"]
+__all__ += ["stlpips", "stlpips_vgg"]
 __all__ += ["mse", "psnr", "sharpness", "ssim_320x180", "ssim_perturbation", "ssim_table", "ssim_uniform"]
 __all__ += ["returned_detail", "returned_mse"]
 __all__ += ["absolute_errors", "aligned", "ape_rmse", "ape_whole", "fit_points", "relative_errors", "rpe_rot_deg"]
@@ -210,6 +212,7 @@ __getattr__, __dir__ = lazy(
         "metrics._registry": "metric metric_bounds metrics",
         "metrics.colour": "colour_change colour_drift detail=detail_correlation",
         "metrics.frame_pairs": "mse_720p psnr_720p ssim_720p",
+        "perception.networks.lpips": "stlpips stlpips_vgg",
         "metrics.lpips_fvd": (
             "aesthetic dino_mse frechet=frechet_distance fvd fvd_pair imaging lpips lpips_320x180 lpips_720p"
         ),

@@ -208,13 +208,47 @@ class StLpipsVgg(_StLpips):
 
 @metric("stlpips", unit="1", better="lower", bounds=(0.0, math.inf), source="Ghildyal, Liu 2022", compares="frames")
 def stlpips(x: Image, y: Image) -> float:
-    """Shift-tolerant learned distance (ST-LPIPS, AlexNet) of two frames (h, w, 3) uint8 of one size."""
+    """A shift-tolerant learned distance (ST-LPIPS, AlexNet) of two frames.
+
+    Args:
+        x: (h, w, 3) uint8.
+        y: The other frame, of the same shape.
+
+    Returns:
+        The distance, 0 for equal frames.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+        DataError: The weights are missing: worldgauge weights pull stlpips.
+
+    Examples:
+        >>> frame = np.zeros((36, 64, 3), np.uint8)
+        >>> stlpips(frame, frame)  # doctest: +SKIP
+        0.0
+    """
     return _st_distance("stlpips-alex", x, y)
 
 
 @metric("stlpips_vgg", unit="1", better="lower", bounds=(0.0, math.inf), source="Ghildyal, Liu 2022", compares="frames")
 def stlpips_vgg(x: Image, y: Image) -> float:
-    """Shift-tolerant learned distance (ST-LPIPS, VGG-16) of two frames (h, w, 3) uint8 of one size."""
+    """A shift-tolerant learned distance (ST-LPIPS, VGG-16) of two frames.
+
+    Args:
+        x: (h, w, 3) uint8.
+        y: The other frame, of the same shape.
+
+    Returns:
+        The distance, 0 for equal frames.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+        DataError: The weights are missing: worldgauge weights pull stlpips_vgg.
+
+    Examples:
+        >>> frame = np.zeros((36, 64, 3), np.uint8)
+        >>> stlpips_vgg(frame, frame)  # doctest: +SKIP
+        0.0
+    """
     return _st_distance("stlpips-vgg", x, y)
 
 
