@@ -219,7 +219,7 @@ def stlpips(x: Image, y: Image) -> float:
 
     Raises:
         MissingExtraError: torch is not installed.
-        DataError: The weights are missing: worldgauge weights pull stlpips.
+        AbsentWeightsError: The weights are missing: worldgauge weights pull stlpips.
 
     Examples:
         >>> frame = np.zeros((36, 64, 3), np.uint8)
@@ -242,7 +242,7 @@ def stlpips_vgg(x: Image, y: Image) -> float:
 
     Raises:
         MissingExtraError: torch is not installed.
-        DataError: The weights are missing: worldgauge weights pull stlpips_vgg.
+        AbsentWeightsError: The weights are missing: worldgauge weights pull stlpips_vgg.
 
     Examples:
         >>> frame = np.zeros((36, 64, 3), np.uint8)
