@@ -23,7 +23,7 @@ import measure
 
 BEFORE: dict[str, Any] = json.loads((TESTS / "release" / "bytes_0_1_0.json").read_text())
 NEW = {
-    "metrics": {*measure.ADDED, "path/scale_free_ade", "ape_whole"},
+    "metrics": {*measure.ADDED, "path/scale_free_ade", "ape_whole", "stlpips", "stlpips_vgg"},
     "estimators": {"balanced"},
     "agents": {"castle", "degraded"},
     "models": {"hedge", "coarse", "tiny", "planar", "zoom"},

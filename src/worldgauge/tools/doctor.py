@@ -189,6 +189,7 @@ EXTRAS = {
         Extra("scan", ("DracoPy", "opengl_basisu"), "compressed meshes and textures of scans", _decode_textures),
         Extra("analysis", ("pyarrow",), "Parquet tables"),
         Extra("cluster", ("ray",), "workers on other machines"),
+        Extra("doom", ("vizdoom",), "levels of a game"),
         Extra("rerun", ("rerun",), "a task as a recording of Rerun"),
         Extra("rlds", ("google.protobuf", "google_crc32c"), "walks as RLDS, for TensorFlow Datasets"),
         Extra("remote", ("fsspec", "pyarrow"), "data sets on the way to and from other places"),
