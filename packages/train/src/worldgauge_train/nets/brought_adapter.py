@@ -58,6 +58,7 @@ class Hooked:
             module: Any, args: tuple[Any, ...], values: dict[str, Any]
         ) -> tuple[tuple[Any, ...], dict[str, Any]]:
             if self._rows is None:
+                self._told = None
                 return args, values
             named = {**dict(zip(self._names, args, strict=False)), **values}
             self._told, self._batch = self.injection(self._rows), len(named[self._names[0]])
@@ -73,7 +74,8 @@ class Hooked:
         try:
             yield
         finally:
-            self._rows = self._told = None
+            # What is told stays: gradient checkpointing runs blocks again, after this.
+            self._rows = None
 
     def added(self, embedding: Tensor) -> Tensor:
         """Add what is told to an embedding (..., width) of a batch, or of as many as guidance makes of it."""

@@ -96,6 +96,30 @@ def test_an_action_changes_its_own_frame_most(folder: Path) -> None:
     assert each[-1] > (1 if type(brought).__name__ == "Svd" else 3) * each[0]
 
 
+def test_blocks_that_run_again_are_told_the_same(tmp_path: Path) -> None:
+    """Gradient checkpointing runs blocks of SVD again in the backward pass, after the context of `telling`."""
+    folder, gradients = tiny_pipeline("svd", tmp_path / "svd"), []
+    pixels, rows = clip_of(1)
+    for checkpoints in (False, True):
+        adapter = Adapter(open_brought(folder), AdapterShape("all", columns=3))
+        torch.nn.init.normal_(
+            adapter._hooked[0].injection.layers[-1].weight, generator=torch.Generator().manual_seed(1)
+        )
+        if checkpoints:
+            adapter.brought.nets[0].enable_gradient_checkpointing()
+        adapter.train()
+        loss_of(adapter, rows, pixels).backward()
+        gradients.append({name: one.grad for name, one in adapter._named.items() if one.grad is not None})
+        with torch.no_grad():  # and a question without rows is told nothing
+            assert float(loss_of(adapter, None, pixels)) != pytest.approx(
+                float(loss_of(adapter, rows, pixels)), abs=1e-6
+            )
+    plain, again = gradients
+    assert plain.keys() == again.keys()
+    for name, one in plain.items():
+        torch.testing.assert_close(again[name], one, atol=1e-6, rtol=1e-4)
+
+
 def test_what_is_learned_is_saved_and_loaded(folder: Path, tmp_path: Path) -> None:
     adapter = Adapter(open_brought(folder), SHAPE)
     with torch.no_grad():
