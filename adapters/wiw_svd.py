@@ -147,11 +147,12 @@ def hand_rows(request: Request, home: Sequence[float]) -> NDArray[np.float64]:
     """Rows (14, 10) of the present pose, or home, and the next 13: place, two columns of the rotation, and gripper, as
     angles. The hand of the release is ours turned by half about the way it points: both columns change signs."""
     names = ("x", "y", "z", "roll", "pitch", "yaw", "gripper")
-    known = [row for each in (request.context.actions, request.actions) for row in zip(*map(each.column, names))]
-    if len(known) < FRAMES:
+    given: Any = (request.context.actions, request.actions)
+    rows = np.concatenate([np.stack([each.column(name) for name in names], 1) for each in given]).astype(np.float64)
+    if len(rows) < FRAMES:
         note("svd-dagger: the question does not hold the present pose of the hand; it is taken to be home")
-        known = [home, *known]
-    rows = np.array(known[-FRAMES:], np.float64)
+        rows = np.concatenate([[home], rows])
+    rows = rows[-FRAMES:]
     place = np.clip(2 * (rows[:, :3] - CENTRE) / SPAN, -1, 1) * 2 * np.pi
     columns = -np.pi * np.stack([rotation(row) for row in rows[:, 3:6]])[:, :, :2].reshape(-1, 6)
     return np.column_stack([place, columns, (2 * rows[:, 6] - 1) * np.pi])
@@ -161,7 +162,7 @@ def rotation(angles: NDArray[np.float64]) -> NDArray[np.float64]:
     """Matrix (3, 3) of turns by angles (3,) about the fixed axes x, then y, then z, radians."""
     (a, b, c), (p, q, r) = np.cos(angles), np.sin(angles)
     x, y, z = [[1, 0, 0], [0, a, -p], [0, p, a]], [[b, 0, q], [0, 1, 0], [-q, 0, b]], [[c, -r, 0], [r, c, 0], [0, 0, 1]]
-    return np.array(z) @ y @ x
+    return np.asarray(np.array(z) @ y @ x)
 
 
 def squashed(frames: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
@@ -169,8 +170,8 @@ def squashed(frames: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
     from PIL import Image
 
     size, square = frames.shape[2:0:-1], (side, side)
-    there = [Image.fromarray(frame).resize(square, Image.BICUBIC) for frame in frames]
-    return np.stack([np.asarray(one.resize(size, Image.BICUBIC)) for one in there])
+    there = [Image.fromarray(frame).resize(square, Image.Resampling.BICUBIC) for frame in frames]
+    return np.stack([np.asarray(one.resize(size, Image.Resampling.BICUBIC)) for one in there])
 
 
 def features(torch: Any, rows: Any, half: bool) -> Any:
@@ -306,16 +307,10 @@ class _Stock:
         self.identity = {"weights": digest(place), "base": {name: digest(base / name) for name in PARTS}}
         parts: dict[str, Any] = {"unet": self._told.unet}
         # Each part by its class: a pipeline's own list may name code that comes with it.
-        for name, made in zip(
-            PARTS,
-            (
-                transformers.CLIPImageProcessor,
-                transformers.CLIPVisionModelWithProjection,
-                diffusers.EulerDiscreteScheduler,
-                diffusers.AutoencoderKLTemporalDecoder,
-            ),
-        ):
-            read = {"use_safetensors": True} if name in PARTS[1::2] else {}
+        classes: tuple[Any, ...] = (transformers.CLIPImageProcessor, transformers.CLIPVisionModelWithProjection)
+        classes += (diffusers.EulerDiscreteScheduler, diffusers.AutoencoderKLTemporalDecoder)
+        for name, made in zip(PARTS, classes):
+            read: dict[str, Any] = {"use_safetensors": True} if name in PARTS[1::2] else {}
             if list((base / name).glob("*.fp16.safetensors")):
                 read["variant"] = "fp16"
             parts[name] = made.from_pretrained(str(base), subfolder=name, local_files_only=True, **read)

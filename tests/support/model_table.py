@@ -21,6 +21,7 @@ from adapters.nwm import NWM
 from adapters.oasis import Oasis
 from adapters.realtime import Realtime
 from adapters.sana_wm import SanaWM
+from adapters.wiw_svd import WiwSvd
 from adapters.worldmem import WorldMem
 from adapters.worldplay import WorldPlay
 from adapters.yume import Yume
@@ -127,6 +128,8 @@ def rows() -> Iterator[Mapping[str, Row]]:
                 "image_to_video",
                 [lambda domain=domain: cosmos("p", domain=domain, backend=none()) for domain in arms],  # type: ignore[misc]
             ),
+            "SVD†, walks": Row("svd_dagger", "wiw_svd", [lambda: WiwSvd(backend=none(channels=14))]),
+            "SVD†, arm": Row("svd_dagger", "wiw_svd", [lambda: WiwSvd(backend=none(channels=10))]),
             **{name: fast(*names) for name, names in FAMILIES.items()},
         }
 
@@ -136,7 +139,7 @@ def runs_on(spec: ModelSpec, suite: str) -> bool:
     acts = spec.control == "actions" or "actions" in spec.inputs
     if suite == "arm" and (spec.control == "camera" or (acts and spec.action_spaces is None)):
         return False  # a camera that stands still says nothing of an arm, and keys of a walker neither
-    return spec.view == "perspective" and knows(spec, SUITES[suite])
+    return (spec.view == "perspective" or suite == "navigation") and knows(spec, SUITES[suite])
 
 
 def inputs_of(spec: ModelSpec) -> tuple[str, ...]:
