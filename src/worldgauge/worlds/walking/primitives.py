@@ -4,8 +4,8 @@ One primitive is one frame. A plan of n primitives is a clip of n + 1 frames: fr
 view after primitive k. Source: World-in-World, section 3 and the released wire format.
 
 The following are for adapters that model authors write, and are not used elsewhere in the package: the wire format of
-the released models (`NavControl.wire_ids`, `from_wire_ids`, `micro_cond`), `trajectory`, and the sentences "free/v1"
-and those of earlier versions.
+the released models (`NavControl.wire_ids`, `from_wire_ids`), `trajectory`, and the sentences "free/v1" and those of
+earlier versions. Post-training uses `micro_cond`.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from inspect import signature
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from worldgauge.core.errors import DataError, ModelError, UsageError, did_you_mean
 from worldgauge.core.image import Frames, Image
 from worldgauge.models.baselines.tiny import Rows
+from worldgauge.worlds.walking.primitives import Primitive, micro_cond
 from worldgauge_train.nets.brought import Brought
 
 HIDDEN = 256
@@ -47,7 +49,7 @@ class Injection(nn.Module):  # type: ignore[misc, unused-ignore]
 class Hooked:
     """A network whose level embedding gets an injection while it runs. The library's code is unchanged."""
 
-    def __init__(self, brought: Brought, net: Any, injection: Injection) -> None:
+    def __init__(self, brought: Brought, net: Any, injection: Callable[[Tensor], Tensor]) -> None:
         self.injection = injection
         self._rows: Tensor | None = None
         self._told: Tensor | None = None
@@ -89,6 +91,53 @@ class Hooked:
         return embedding + told.repeat_interleave(each, 1).reshape(embedding.shape).to(embedding)
 
 
+IDS = ("add_action_proj", "add_embedding_action", "add_embedding_noise")
+"""What holds World-in-World's ten tensors."""
+FREQUENCIES = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
+
+
+def add_ids(net: Any, frames: int) -> Callable[[Tensor], Tensor]:
+    """Give a network of SVD World-in-World's ten tensors, which take steps as ids and leave out fps and motion. What is
+    returned makes of rows of keys (B, T, 3) what is added, (B, T, width)."""
+    from diffusers.models.embeddings import TimestepEmbedding
+
+    size, width = net.config.addition_time_embed_dim, net.time_embedding.linear_2.out_features
+    made = nn.ModuleDict({"proj": nn.Linear(12 * frames, size)}), *(TimestepEmbedding(size, width) for _ in range(2))
+    for name, module in zip(IDS, made, strict=True):
+        setattr(net, name, module.to(net.device))
+    net.add_embedding.requires_grad_(False)  # it runs, and what it makes is not used
+
+    def of_noise(module: Any, args: tuple[Tensor], made: Tensor) -> Tensor:
+        """The last of three sinusoids is that of the noise."""
+        embedded: Tensor = net.add_embedding_noise(args[0][:, -size:].to(net.add_embedding_noise.linear_1.weight))
+        return embedded.to(made)
+
+    net.add_embedding.register_forward_hook(of_noise)
+
+    def told(rows: Tensor) -> Tensor:
+        ids = torch.where(rows.any(-1), rows.argmax(-1) + 1, int(Primitive.STOP)).cpu().numpy()
+        weight = net.add_action_proj["proj"].weight
+        angles = torch.tensor(np.stack([micro_cond(one) for one in ids])[..., None] * np.array(FREQUENCIES)).to(weight)
+        features = torch.stack([angles.cos(), angles.sin()], -1).flatten(-3)
+        embedded: Tensor = net.add_embedding_action(net.add_action_proj["proj"](features))
+        return embedded
+
+    return told
+
+
+def load_ids(net: Any, folder: Path) -> None:
+    """Take over World-in-World's ten tensors from the safetensors of a network, if they are there."""
+    import safetensors
+
+    like = {name: value for name, value in net.state_dict().items() if name.startswith(IDS)}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safetensors.safe_open(path, "pt") as file:
+            for name in like.keys() & set(file.keys()):
+                if tuple(file.get_slice(name).get_shape()) != tuple(like[name].shape):
+                    raise DataError(f"{path}: {name} is of another number of frames")
+                like[name].copy_(file.get_tensor(name))
+
+
 Weights = Literal["lora", "all"]
 FORMAT = "worldgauge-adapted/1"
 CONFIG, TENSORS = "config.json", "adapter.safetensors"
@@ -101,6 +150,7 @@ class AdapterShape:
     Attributes:
         targets: Layers that it is put beside, by the names in `Brought.modules`.
         columns: Numbers of an action row; 0 without actions.
+        ids: Frames whose steps World-in-World's ten tensors take; 0 for the injection.
     """
 
     weights: Weights = "lora"
@@ -108,6 +158,7 @@ class AdapterShape:
     alpha: int = 32
     targets: tuple[str, ...] = ("q", "k", "v", "o", "ffn.0", "ffn.2")
     columns: int = 0
+    ids: int = 0
 
     def __post_init__(self) -> None:
         """Check all values."""
@@ -116,6 +167,7 @@ class AdapterShape:
             ("rank", type(self.rank) is int and 1 <= self.rank <= 4096, "1 to 4096"),
             ("alpha", type(self.alpha) is int and 1 <= self.alpha <= 65_536, "1 to 65536"),
             ("columns", type(self.columns) is int and 0 <= self.columns <= 4096, "0 to 4096"),
+            ("ids", type(self.ids) is int and 0 <= self.ids <= 1000, "0 to 1000"),
         ):
             if not fine:
                 raise UsageError(f"adapter: {name} is {getattr(self, name)!r}; give {rule}")
@@ -141,11 +193,13 @@ class Adapter:
                 _add_lora(net, brought, shape)
             else:
                 net.requires_grad_(True)
+            if shape.ids:
+                self._hooked.append(Hooked(brought, net, add_ids(net, shape.ids)))
             for name, value in net.named_parameters():
                 if value.requires_grad:
                     value.data = value.data.float()
                     self._named[f"net{number}.{name}"] = value
-            if shape.columns:
+            if shape.columns and not shape.ids:
                 injection = Injection(shape.columns, brought.stride, brought.width(net)).to(net.device)
                 self._hooked.append(Hooked(brought, net, injection))
                 self._named |= {f"actions{number}.{name}": value for name, value in injection.named_parameters()}
@@ -166,7 +220,7 @@ class Adapter:
     @property
     def modules(self) -> list[Any]:
         """Networks and injections, for what looks for weights in modules."""
-        return [*self.brought.nets, *(one.injection for one in self._hooked)]
+        return [*self.brought.nets, *(one.injection for one in self._hooked if isinstance(one.injection, nn.Module))]
 
     def parameters(self) -> list[Any]:
         """All that is trained."""
@@ -247,6 +301,7 @@ class BroughtDrawing:
             part = None
             if rows is not None:
                 part = np.zeros((self.frames, rows.shape[1]), np.float32)
+                part[:, 0] = self.adapter.shape.ids > 0  # those steps were trained with forward after their end
                 given = rows[first : first + each]
                 part[1 : 1 + len(given)] = given
             of_call = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])

@@ -17,8 +17,18 @@ from worldgauge.core.actions import CAMERA_MOTION
 from worldgauge.core.errors import RunError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.io import dumps, read_json_object, write_file
+from worldgauge.worlds.walking.primitives import NAV_STEPS
 from worldgauge_train.nets.brought import Brought, digest_of_pipeline, open_brought
-from worldgauge_train.nets.brought_adapter import CONFIG, FORMAT, TENSORS, Adapter, AdapterShape, BroughtDrawing
+from worldgauge_train.nets.brought_adapter import (
+    CONFIG,
+    FORMAT,
+    TENSORS,
+    Adapter,
+    AdapterShape,
+    BroughtDrawing,
+    load_ids,
+)
+from worldgauge_train.nets.brought_pipelines import Svd
 from worldgauge_train.nets.checkpoint import save_tensors
 from worldgauge_train.training.adapt import Adaptation, check_words, prompt_of
 from worldgauge_train.training.cache import Windows
@@ -106,14 +116,17 @@ def adapt(
             _reserve(out, identity, material)
             log = Log(out, sinks) if team.is_first else None
         brought = open_brought(base, team.device, precision == "bfloat16")
-        check_fits(recipe, brought)
+        check_fits(recipe, brought, material.spaces)
         brought.fps = material.fps or material.space.fps
         if recipe.checkpointing:
             for net in brought.nets:
                 net.enable_gradient_checkpointing()
         columns = material.columns if recipe.actions else 0
-        shape = AdapterShape(recipe.weights, recipe.rank, recipe.alpha, recipe.targets, columns)  # type: ignore[arg-type]
+        ids = recipe.frames if columns and recipe.tell == "ids" else 0
+        shape = AdapterShape(recipe.weights, recipe.rank, recipe.alpha, recipe.targets, columns, ids)  # type: ignore[arg-type]
         adapter = Adapter(brought, shape, recipe.seed)
+        if ids:
+            load_ids(brought.nets[0], base / "unet")
         state = begin_state(adapter, recipe, (0.9, 0.999))
         if state.load(out) and log is not None:
             log.cut(state.step)
@@ -153,7 +166,7 @@ def _film(drawing: BroughtDrawing, asked: RolloutInput) -> Frames:
     return np.concatenate(list(drawing.chunks(asked.past[-1], rows, len(rows), "", SEED)))
 
 
-def check_fits(recipe: Adaptation, brought: Brought) -> None:
+def check_fits(recipe: Adaptation, brought: Brought, spaces: Sequence[str]) -> None:
     """Check that a pipeline takes clips of a recipe."""
     stride, multiple = brought.stride, brought.multiple
     name = type(brought.pipe).__name__
@@ -164,6 +177,12 @@ def check_fits(recipe: Adaptation, brought: Brought) -> None:
         width, height = (multiple * max(1, round(side / multiple)) for side in recipe.size)
         raise UsageError(
             f"recipe: size is {recipe.size}; {name} takes multiples of {multiple}: --set size=[{width},{height}]"
+        )
+    is_told = isinstance(brought, Svd) and spaces == (NAV_STEPS.name,) and recipe.told == "keys"
+    if recipe.actions and recipe.tell == "ids" and not is_told:
+        raise UsageError(
+            f"recipe: tell is 'ids', and {name} is told '{recipe.told}' of {', '.join(spaces)}; it takes SVD, "
+            f"told = 'keys' and {NAV_STEPS.name}, or --set tell=rows"
         )
     if recipe.prompt and not brought.takes_words:
         raise UsageError(f"recipe: prompt is '{recipe.prompt}', and {name} takes no words: --set prompt=''")
@@ -202,6 +221,9 @@ def _write(
     base: Path,
 ) -> None:
     save_tensors(out / TENSORS, state.average)
+    if adapter.shape.ids and recipe.weights == "all":
+        with adapter.holding(state.average):
+            adapter.brought.nets[0].save_pretrained(out / "unet")  # as World-in-World's own, for its adapter
     follows_path = material.spaces == (CAMERA_MOTION.name,)
     config = {
         **identity,
