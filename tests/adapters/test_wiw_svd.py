@@ -244,6 +244,21 @@ def torch() -> Any:
     return pytest.importorskip("torch")
 
 
+@pytest.mark.parametrize(("channels", "numbers"), [(14, 1_528_603_626), (10, 1_528_591_338)])
+def test_tensors_of_the_published_size(channels: int, numbers: int, torch: Any) -> None:
+    """Counted on the private class of the release: 1,438 tensors, of which 1,428 are the stock network's."""
+    from diffusers import UNetSpatioTemporalConditionModel
+
+    with torch.device("meta"):
+        unet = UNetSpatioTemporalConditionModel(num_attention_heads=(5, 10, 20, 20), num_frames=14)
+        assert len(unet.state_dict()) == 1428
+        held = wiw_svd.Conditioned(unet, channels).unet.state_dict()
+    assert len(held) == 1438
+    assert sum(one.numel() for one in held.values()) == numbers
+    assert held["add_action_proj.proj.weight"].shape == (256, 12 * channels)
+    assert held["add_embedding_action.linear_2.weight"].shape == (1280, 1280)
+
+
 @pytest.mark.parametrize("task", ["navigation", "manipulation"])
 def test_outputs_of_the_released_network(task: str, torch: Any) -> None:
     recorded = Recorded(task)
