@@ -139,7 +139,7 @@ def all_imports(tree: ast.Module) -> set[str]:
 
 
 MOST_CORE = Size(files=600, folders=80, code=91_115, lines=128_960, longest=700, sections=8_000)
-MOST_ALL = Size(files=720, folders=100, code=109_090, lines=153_540, longest=700, sections=8_000)
+MOST_ALL = Size(files=720, folders=100, code=109_415, lines=153_980, longest=700, sections=8_000)
 """What the code base may grow to. Less is better: lower them with it."""
 
 
