@@ -105,7 +105,7 @@ def open_world(facts: WorldFacts) -> World:
         ('void', 'floor', 'ceiling', 'wall', 'box')
     """
     try:
-        # Facts read from JSON hold lists, which the cache cannot take.
+        # Facts read from JSON hold lists and objects, which the cache cannot take.
         params = {name: _frozen(value) for name, value in facts.params.items()}
         # A digest names the content. Without one, files may have changed since the world was built.
         files = sorted(files_of(facts.name) & params.keys()) if facts.digest is None else ()
@@ -165,6 +165,8 @@ def located(facts: WorldFacts, folder: Path) -> WorldFacts:
 
 
 def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple(sorted((name, _frozen(one)) for name, one in value.items()))
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 

@@ -21,11 +21,11 @@ from worldgauge.core.episode import WorldFacts
 from worldgauge.core.errors import MissingExtraError, UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama
 from worldgauge.worlds import View, worlds
-from worldgauge.worlds.tabletop.contract import TABLE_M, TableTask, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, Setup, TableTask, table_tasks
 from worldgauge.worlds.tabletop.engine import mujoco
 from worldgauge.worlds.tabletop.franka_arm import add_arm, dress
 from worldgauge.worlds.tabletop.pose_plans import HandPose, Poses
-from worldgauge.worlds.tabletop.shapes import box, mark
+from worldgauge.worlds.tabletop.shapes import EVERY_COLOUR, box, mark
 from worldgauge.worlds.tabletop.simulation import TICK_S, Move, Simulation, UnstableError
 
 BEHAVIOUR = 1
@@ -42,6 +42,8 @@ class Tabletop:
         seed: Seed of the places of its things.
         state: A `simulation.TableState` as plain values, to view the table at a later time. The digest leaves it out.
         meshes: Folder with another look for the arm (`franka_arm.dress`).
+        layout: A `contract.Setup` as plain values, in place of what variation and seed give: "things" (each with
+            "body", "place_m", "yaw_rad" and "colour"), "wanted" and "wordings".
     """
 
     categories: tuple[str, ...] = ("background", "table", "arm", "button", "block", "target", "ring", "peg", "cup")
@@ -53,6 +55,7 @@ class Tabletop:
         seed: int = 0,
         state: Sequence[Any] | None = None,
         meshes: str | None = None,
+        layout: Any = None,
     ) -> None:
         entry = table_tasks.entry(task)
         count = entry.facts["variations"]
@@ -60,16 +63,18 @@ class Tabletop:
             raise UsageError(f"table task '{task}' has variations 0 to {count - 1}, got {variation!r}")
         if not isinstance(seed, (int, np.integer)) or seed < 0:
             raise UsageError(f"the seed of a table is a whole number, 0 or more, got {seed!r}")
-        self._named = {"task": task, "variation": int(variation), "seed": int(seed)}
+        self._named: dict[str, Any] = {"task": task, "variation": int(variation), "seed": int(seed)}
+        given = _layout_of(task, layout)
+        self._named |= {} if given is None else {"layout": given.plain}
         self.state, self.meshes = state, meshes
-        self.task = _task_of(task, variation, seed)
+        self.task = _task_of(task, variation, seed, given)
         self.model: Any = self._compiled()
 
     @classmethod
-    def describe(cls, task: str, variation: int = 0, seed: int = 0, **later: Any) -> str:
+    def describe(cls, task: str, variation: int = 0, seed: int = 0, *, layout: Any = None, **later: Any) -> str:
         """Describe the table of these arguments in a sentence: its things, before anything has moved."""
         colours: dict[str, list[str]] = {}
-        for thing in _task_of(task, variation, seed).things:
+        for thing in _task_of(task, variation, seed, _layout_of(task, layout)).things:
             colours.setdefault(thing.category, []).append(thing.colour)
         named = [some(category, len(own), listed(own)) for category, own in colours.items()]
         return f"A robot arm at a wooden table with {listed(named)}, seen from the front."
@@ -140,9 +145,18 @@ def _light(spec: Any) -> None:
     mark(spec.worldbody, (0.02, 3.0, 1.5), (0.62, 0.68, 0.74), at=(-1.2, 0.0, 1.5), name="wall")
 
 
-def _task_of(task: str, variation: int, seed: int) -> TableTask:
+def _layout_of(task: str, plain: Any) -> Setup | None:
+    bodies = tuple(table_tasks.entry(task).facts.get("bodies", "").split())
+    return None if plain is None else Setup.of(plain, bodies, EVERY_COLOUR)
+
+
+def _task_of(task: str, variation: int, seed: int, layout: Setup | None) -> TableTask:
     salt = int.from_bytes(hashlib.sha256(task.encode()).digest()[:4], "big")
-    return table_tasks.get(task)(variation, np.random.default_rng([seed, variation, salt]))
+    rng = np.random.default_rng([seed, variation, salt])
+    made = table_tasks.get(task)(variation, rng, *([] if layout is None else [layout]))
+    if layout is not None:
+        made.instruction, made.wordings = layout.wordings[0], layout.wordings[1:]
+    return made
 
 
 def check_engine(otherwise: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from worldgauge.core.episode import number_of, whole_of
+from worldgauge.core.errors import WorldError
 from worldgauge.core.geometry import FloatArray
 from worldgauge.core.registry import Registry
 from worldgauge.worlds.tabletop.pose_plans import HandPose
@@ -92,10 +94,61 @@ class TableTask(Protocol):
         """Poses that an expert would go through from the present state. Empty when the task is solved."""
 
 
-table_tasks: Registry[Callable[[int, np.random.Generator], TableTask]] = Registry(
-    "table task", "worldgauge.worlds.tabletop.tasks"
-)
-"""Facts of an entry: variations, how many there are. Made of the variation's number and a generator for places."""
+@dataclass(frozen=True)
+class Setup:
+    """Where the things of a task lie, in place of generated places.
+
+    Attributes:
+        bodies: Of all things, in the task's order.
+        places: Of each thing, (n, 2) metres on the table.
+        yaws_rad: Of each thing; a task turns what lies loose.
+        colours: Of each thing.
+        wanted: Number in the name of the body that the instruction names.
+        wordings: The instruction, then others of the same meaning.
+    """
+
+    bodies: tuple[str, ...]
+    places: FloatArray
+    yaws_rad: tuple[float, ...]
+    colours: tuple[str, ...]
+    wanted: int
+    wordings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, plain: Any, bodies: tuple[str, ...], colours: Collection[str]) -> Setup:
+        """Make a layout of the values of `plain`, or of pairs in place of its dicts, as worlds are cached by.
+
+        WorldError for one that is not of these bodies in these colours.
+        """
+        try:
+            given = dict(plain)
+            things, wordings = [dict(thing) for thing in given["things"]], given["wordings"]
+            if tuple(thing["body"] for thing in things) != bodies:
+                raise ValueError(f"its bodies are not {', '.join(bodies) or 'known: the task takes no layout'}")
+            names = tuple(thing["colour"] for thing in things)
+            if not set(names) <= set(colours):
+                raise ValueError("field 'colour' is none that is known")
+            if not wordings or type(wordings) is str or not all(isinstance(one, str) and one for one in wordings):
+                raise ValueError("field 'wordings' is no list of texts")
+            rows = [[number_of({"place_m": one}, "place_m", -1, 1) for one in thing["place_m"]] for thing in things]
+            places = np.array(rows, np.float64).reshape(len(rows), 2)
+            yaws = tuple(number_of(thing, "yaw_rad", -4, 4) for thing in things)
+            wanted = whole_of(given, "wanted", 0, sum(body[-1].isdigit() for body in bodies) - 1)
+            return cls(bodies, places, yaws, names, wanted, tuple(wordings))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise WorldError(f"this is no layout of the table ({' '.join(str(error).split())})") from error
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """JSON values from which `of` makes the same layout."""
+        rows = zip(self.bodies, self.places.tolist(), self.yaws_rad, self.colours, strict=True)
+        things = [dict(zip(("body", "place_m", "yaw_rad", "colour"), row, strict=True)) for row in rows]
+        return {"things": things, "wanted": self.wanted, "wordings": list(self.wordings)}
+
+
+table_tasks: Registry[Callable[..., TableTask]] = Registry("table task", "worldgauge.worlds.tabletop.tasks")
+"""Facts of an entry: variations, how many there are; and, of a task that takes a layout, bodies, the choices numbered.
+Made of the variation's number, a generator for places, and the `Setup` where one is given."""
 
 
 def near(one: HandPose, other: HandPose, *, far_m: float = 0.015) -> bool:

@@ -21,6 +21,8 @@ COLOURS: Mapping[str, Colour] = {
     for name, (red, green, blue) in json.loads(Path(__file__).with_name("colours.json").read_text("utf-8")).items()
 }
 """Twenty colours that can be distinguished on the table."""
+EVERY_COLOUR = dict(COLOURS, gray=COLOURS["grey"], silver=(0.75, 0.75, 0.77), rose=(0.95, 0.25, 0.5))
+"""Those and the other ones of released trials."""
 DISTINCT = 0.4
 """Between the colours of two things of a kind on one table, at least."""
 

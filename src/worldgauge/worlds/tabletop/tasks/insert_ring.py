@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.contract import TABLE_M, TableObject, TableScene, TableTask, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, Setup, TableObject, TableScene, TableTask, near, table_tasks
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
-from worldgauge.worlds.tabletop.shapes import COLOURS, box, differing, places
+from worldgauge.worlds.tabletop.shapes import COLOURS, EVERY_COLOUR, box, differing, places
 
 PEGS = 3
 PEG_HALF_M = (0.014, 0.014, 0.026)
@@ -31,37 +31,41 @@ CLEAR_M = TABLE_M + 2 * PEG_HALF_M[2] + RING_HALF_M
 """Of the ring's middle, at which it clears the pegs."""
 
 
-@table_tasks.register("insert_ring", variations=len(COLOURS))
+@table_tasks.register("insert_ring", variations=len(COLOURS), bodies="ring peg0 peg1 peg2")
 class InsertRing(TableTask):
     """Three pegs of different colours stand fast; a ring that lies loose is to be put on the named one and let go.
     Solved when the ring is low and level around that peg and the fingers do not both touch it."""
 
-    def __init__(self, variation: int, rng: np.random.Generator) -> None:
-        colours = differing(np.random.default_rng([0x7269, variation]), first=[list(COLOURS)[variation]])
-        shown = [int(n) for n in rng.permutation(PEGS)]
-        wanted = shown.index(0)
-        drawn = places(rng, PEGS + 1, apart_m=0.14, low=(0.05, -0.25), high=(0.4, 0.25))
+    def __init__(self, variation: int, rng: np.random.Generator, layout: Setup | None = None) -> None:
+        if layout is not None:
+            drawn, self._yaw_rad, wanted = layout.places, layout.yaws_rad[0], layout.wanted
+            names = list(layout.colours[1:])
+        else:
+            colours = differing(np.random.default_rng([0x7269, variation]), first=[list(COLOURS)[variation]])
+            shown = [int(n) for n in rng.permutation(PEGS)]
+            wanted, names = shown.index(0), [colours[n] for n in shown]
+            drawn = places(rng, PEGS + 1, apart_m=0.14, low=(0.05, -0.25), high=(0.4, 0.25))
+            # Closing fingers correct such an angle, so an agent that is told places alone can solve it, too.
+            self._yaw_rad = float(rng.uniform(-0.25, 0.25))
         self._start, self._pegs = drawn[0], drawn[1:]
-        # Closing fingers correct such an angle, so an agent that is told places alone can solve it, too.
-        self._yaw_rad = float(rng.uniform(-0.25, 0.25))
         self._wanted = f"peg{wanted}"
         self._far_m = float(np.linalg.norm(self._pegs[wanted] - self._start))
         pegs = (
-            TableObject(f"{colours[one]} peg", f"peg{n}", "peg", colours[one], PEG_HALF_M, PEG_HALF_M[2])
-            for n, one in enumerate(shown)
+            TableObject(f"{name} peg", f"peg{n}", "peg", name, PEG_HALF_M, PEG_HALF_M[2])
+            for n, name in enumerate(names)
         )
         self.things = (TableObject("ring", "ring", "ring", "grey", (OUTER_M, OUTER_M, RING_HALF_M)), *pegs)
-        self.instruction = f"put the ring on the {colours[0]} peg"
+        self.instruction = f"put the ring on the {names[wanted]} peg"
         self.wordings = (
-            f"place the square ring over the {colours[0]} peg",
-            f"slip the ring onto the {colours[0]} peg and let go of it",
+            f"place the square ring over the {names[wanted]} peg",
+            f"slip the ring onto the {names[wanted]} peg and let go of it",
         )
 
     def add(self, spec: Any) -> None:
         """See `TableTask`."""
         for thing, (x, y) in zip(self.things[1:], self._pegs, strict=True):
             peg = spec.worldbody.add_body(name=thing.body, pos=(x, y, TABLE_M))
-            box(peg, PEG_HALF_M, COLOURS[thing.colour], at=(0, 0, PEG_HALF_M[2]), friction=SMOOTH)
+            box(peg, PEG_HALF_M, EVERY_COLOUR[thing.colour], at=(0, 0, PEG_HALF_M[2]), friction=SMOOTH)
         c, s = math.cos(self._yaw_rad / 2), math.sin(self._yaw_rad / 2)
         ring = spec.worldbody.add_body(name="ring", pos=(*self._start, TABLE_M + RING_HALF_M), quat=(c, 0, 0, s))
         ring.add_freejoint()

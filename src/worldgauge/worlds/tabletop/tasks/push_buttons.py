@@ -11,6 +11,7 @@ from worldgauge.worlds.tabletop.contract import (
     TABLE_M,
     Colour,
     Memory,
+    Setup,
     TableObject,
     TableScene,
     TableTask,
@@ -19,7 +20,7 @@ from worldgauge.worlds.tabletop.contract import (
 )
 from worldgauge.worlds.tabletop.franka_arm import PAD_M, add_joint
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
-from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, differing, places
+from worldgauge.worlds.tabletop.shapes import COLOURS, EVERY_COLOUR, box, cylinder, differing, places
 
 COUNT = 3
 TRAVEL_M, PRESSED_M = 0.012, 0.008
@@ -34,16 +35,20 @@ _NAMES = [name for name in COLOURS if name not in ("grey", "white", "pink")]
 """Colours that differ from a button's foot and from its light."""
 
 
-@table_tasks.register("push_buttons", variations=50)
+@table_tasks.register("push_buttons", variations=50, bodies="button0 button1 button2")
 class PushButtons(TableTask):
     """Three buttons of different colours; one, two or all three of them are to be pressed, in the order they are named.
     To press another one spoils it, since a pressed button stays pressed. Pressed buttons light up."""
 
-    def __init__(self, variation: int, rng: np.random.Generator) -> None:
-        names, count = _told(variation)
-        self._places = places(rng, COUNT, apart_m=APART_M)
-        shown = [int(n) for n in rng.permutation(COUNT)]
-        self._order = tuple(shown.index(n) for n in range(count))
+    def __init__(self, variation: int, rng: np.random.Generator, layout: Setup | None = None) -> None:
+        if layout is not None:
+            self._places, names, shown, order = layout.places, list(layout.colours), [*range(COUNT)], [layout.wanted]
+        else:
+            names, count = _told(variation)
+            self._places = places(rng, COUNT, apart_m=APART_M)
+            shown = [int(n) for n in rng.permutation(COUNT)]
+            order = [shown.index(n) for n in range(count)]
+        self._order = tuple(order)
         self._bodies = tuple(f"button{n}" for n in range(COUNT))
         self.things = tuple(
             TableObject(f"{names[n]} button", body, "button", names[n], (CAP_RADIUS_M, CAP_RADIUS_M, CAP_M / 2))
@@ -61,7 +66,7 @@ class PushButtons(TableTask):
             cap = foot.add_body(name=thing.body, pos=(0, 0, BASE_M + CAP_M / 2 + TRAVEL_M / 2), gravcomp=1)
             spring = {"stiffness": [120.0, 0.0, 0.0], "springref": -0.002}
             add_joint(cap, thing.body, "SLIDE", (0, 0, -1), (0, TRAVEL_M), damping=2.0, **spring)
-            cylinder(cap, CAP_RADIUS_M, CAP_M / 2, COLOURS[thing.colour], name=f"{thing.body}_cap", mass=0.03)
+            cylinder(cap, CAP_RADIUS_M, CAP_M / 2, EVERY_COLOUR[thing.colour], name=f"{thing.body}_cap", mass=0.03)
 
     def noted(self, scene: TableScene, memory: Memory) -> Memory:
         """Note the buttons that have been pressed, in order, each once."""

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from worldgauge.core.geometry import FloatArray
-from worldgauge.worlds.tabletop.contract import TABLE_M, TableObject, TableScene, TableTask, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, Setup, TableObject, TableScene, TableTask, near, table_tasks
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
-from worldgauge.worlds.tabletop.shapes import COLOURS, box, mark
+from worldgauge.worlds.tabletop.shapes import COLOURS, EVERY_COLOUR, box, mark
 
 TARGETS = ("red", "green", "blue", "yellow")
 HALF_M = (0.045, 0.045, 0.02)
@@ -34,34 +34,40 @@ class _Push(NamedTuple):
     reach_m: float
 
 
-@table_tasks.register("slide_block", variations=len(TARGETS))
+@table_tasks.register("slide_block", variations=len(TARGETS), bodies="block target0 target1 target2 target3")
 class SlideBlock(TableTask):
     """A block between four coloured targets, one on each side; it is to be pushed until it lies on the named one."""
 
-    def __init__(self, variation: int, rng: np.random.Generator) -> None:
-        self._wanted = f"target{variation}"
-        self._start = rng.uniform((0.21, -0.08), (0.25, 0.08))
-        self._yaw_rad = float(rng.uniform(-0.1, 0.1))
-        angles = rng.permutation(4) * math.pi / 2 + rng.uniform(-0.1, 0.1, 4)
-        far = rng.uniform(0.14, 0.165, 4)
-        self._targets = self._start + far[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
-        self._far_m = float(far[variation])
+    def __init__(self, variation: int, rng: np.random.Generator, layout: Setup | None = None) -> None:
+        if layout is not None:
+            self._start, self._targets, wanted = layout.places[0], layout.places[1:], layout.wanted
+            self._yaw_rad, names = layout.yaws_rad[0], layout.colours[1:]
+            self._far_m = math.dist(self._start, self._targets[wanted])
+        else:
+            wanted, names = variation, TARGETS
+            self._start = rng.uniform((0.21, -0.08), (0.25, 0.08))
+            self._yaw_rad = float(rng.uniform(-0.1, 0.1))
+            angles = rng.permutation(4) * math.pi / 2 + rng.uniform(-0.1, 0.1, 4)
+            far = rng.uniform(0.14, 0.165, 4)
+            self._targets = self._start + far[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
+            self._far_m = float(far[variation])
+        self._wanted = f"target{wanted}"
         targets = (
             TableObject(f"{name} target", f"target{n}", "target", name, TARGET_HALF_M, TARGET_HALF_M[2])
-            for n, name in enumerate(TARGETS)
+            for n, name in enumerate(names)
         )
         self.things = (TableObject("block", "block", "block", "grey", HALF_M), *targets)
-        self.instruction = f"slide the block to the {TARGETS[variation]} target"
+        self.instruction = f"slide the block to the {names[wanted]} target"
         self.wordings = (
-            f"push the block onto the {TARGETS[variation]} square",
-            f"move the block across the table until it covers the {TARGETS[variation]} target",
+            f"push the block onto the {names[wanted]} square",
+            f"move the block across the table until it covers the {names[wanted]} target",
         )
 
     def add(self, spec: Any) -> None:
         """See `TableTask`."""
         for thing, (x, y) in zip(self.things[1:], self._targets, strict=True):
             target = spec.worldbody.add_body(name=thing.body, pos=(x, y, TABLE_M))
-            mark(target, TARGET_HALF_M, COLOURS[thing.colour], at=(0, 0, TARGET_HALF_M[2]))
+            mark(target, TARGET_HALF_M, EVERY_COLOUR[thing.colour], at=(0, 0, TARGET_HALF_M[2]))
         c, s = math.cos(self._yaw_rad / 2), math.sin(self._yaw_rad / 2)
         block = spec.worldbody.add_body(name="block", pos=(*self._start, TABLE_M + HALF_M[2]), quat=(c, 0, 0, s))
         block.add_freejoint()

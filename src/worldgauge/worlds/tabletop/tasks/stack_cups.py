@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from worldgauge.worlds.tabletop.contract import TABLE_M, Colour, TableObject, TableScene, TableTask, near, table_tasks
+from worldgauge.worlds.tabletop.contract import TABLE_M, Setup, TableObject, TableScene, TableTask, near, table_tasks
 from worldgauge.worlds.tabletop.franka_arm import ARM_BIT
 from worldgauge.worlds.tabletop.pose_plans import HandPose, reaching_down
-from worldgauge.worlds.tabletop.shapes import COLOURS, box, cylinder, differing, places
+from worldgauge.worlds.tabletop.shapes import COLOURS, EVERY_COLOUR, box, cylinder, differing, places
 
 COUNT = 3
 RIM_M, LID_M, FOOT_M, WALL_M = 0.042, 0.028, 0.02, 0.003
@@ -30,32 +30,36 @@ DROP_M = 0.003
 _FACES = 12
 
 
-@table_tasks.register("stack_cups", variations=len(COLOURS))
+@table_tasks.register("stack_cups", variations=len(COLOURS), bodies="cup0 cup1 cup2")
 class StackCups(TableTask):
     """Three cups stand upside down; two are to be put over the one of the named colour, in any order.
     A cup is on the stack when it is upright, let go, and at most `ON_M` from its place in the middle."""
 
-    def __init__(self, variation: int, rng: np.random.Generator) -> None:
-        colour = list(COLOURS)[variation]
-        names = differing(rng, first=[colour])
-        names = [names[n] for n in rng.permutation(COUNT)]
-        self._places = places(rng, COUNT, apart_m=APART_M, low=(0.05, -0.25), high=(0.36, 0.25))
+    def __init__(self, variation: int, rng: np.random.Generator, layout: Setup | None = None) -> None:
+        if layout is not None:
+            self._places, names, wanted = layout.places, list(layout.colours), layout.wanted
+        else:
+            colour = list(COLOURS)[variation]
+            names = differing(rng, first=[colour])
+            names = [names[n] for n in rng.permutation(COUNT)]
+            self._places = places(rng, COUNT, apart_m=APART_M, low=(0.05, -0.25), high=(0.36, 0.25))
+            wanted = names.index(colour)
         bodies = tuple(f"cup{n}" for n in range(COUNT))
-        self._named = bodies[names.index(colour)]
+        self._named = bodies[wanted]
         self._others = tuple(body for body in bodies if body != self._named)
         self.things = tuple(
             TableObject(f"{name} cup", body, "cup", name, (RIM_M, RIM_M, HEIGHT_M / 2), HEIGHT_M / 2)
             for name, body in zip(names, bodies, strict=True)
         )
-        self.instruction = f"stack the other two cups on the {colour} cup"
-        self.wordings = (f"put both other cups over the {colour} cup",)
+        self.instruction = f"stack the other two cups on the {names[wanted]} cup"
+        self.wordings = (f"put both other cups over the {names[wanted]} cup",)
 
     def add(self, spec: Any) -> None:
         """See `TableTask`."""
         for thing, (x, y) in zip(self.things, self._places, strict=True):
             cup = spec.worldbody.add_body(name=thing.body, pos=(x, y, TABLE_M))
             cup.add_freejoint()
-            _shape(cup, COLOURS[thing.colour])
+            _shape(cup, thing.colour)
 
     def progress(self, scene: TableScene) -> float:
         """Mean of both other cups: 1 on the stack, half while held over it, a quarter while held; 0 without a stack."""
@@ -115,10 +119,10 @@ def _upright(scene: TableScene, body: str) -> bool:
     return bool(scene.rotation(body)[2, 2] > 0.98)
 
 
-def _shape(cup: Any, colour: Colour) -> None:
+def _shape(cup: Any, name: str) -> None:
     """Twelve walls that lean against a lid, the rim below, and on top a foot that looks round.
     Contacts are with boxes: round shapes slip out of flat fingers."""
-    wide = math.tan(math.pi / _FACES)
+    wide, colour = math.tan(math.pi / _FACES), EVERY_COLOUR[name]
     lean = math.atan2(RIM_M - LID_M, BOWL_M)
     out = (RIM_M + LID_M - WALL_M) / 2
     c, s = math.cos(lean / 2), math.sin(lean / 2)
