@@ -84,7 +84,7 @@ def damaged_json(data: bytes, rng: Random) -> bytes:
     except ValueError:
         return damaged_bytes(data, rng)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        value = _with_damage(value, rng)
+        value = with_damage(value, rng)
     text = json.dumps(value)
     if rng.random() < 0.04:
         text = text.replace("null", DEEP, 1)
@@ -356,7 +356,7 @@ BY_ENDING: dict[str, Callable[[bytes, Random], bytes]] = {
 }
 
 
-def _with_damage(value: Any, rng: Random) -> Any:
+def with_damage(value: Any, rng: Random) -> Any:
     """The value with one change, at a place that is found by going down at random."""
     if not isinstance(value, (dict, list)) or not value or rng.random() < 0.15:
         return _odd(value, rng)
@@ -377,7 +377,7 @@ def _with_damage(value: Any, rng: Random) -> Any:
         case 4:
             value[key] = rng.choice(list(value.values()) if isinstance(value, dict) else value)
         case _:
-            value[key] = _with_damage(value[key], rng)
+            value[key] = with_damage(value[key], rng)
     return value
 
 

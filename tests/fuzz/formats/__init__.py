@@ -3,9 +3,9 @@
 from importlib.util import find_spec
 
 from fuzz.format import Format
-from fuzz.formats import answers, blocks, data_sets, pictures, runs, scans, weights, wire
+from fuzz.formats import answers, blocks, data_sets, pictures, runs, scans, tables, weights, wire
 
-MODULES = [data_sets, blocks, scans, pictures, wire, answers, runs, weights]
+MODULES = [data_sets, blocks, scans, pictures, wire, answers, runs, tables, weights]
 if find_spec("worldgauge_train"):
     from fuzz.formats import training
 
