@@ -50,6 +50,9 @@ class EpisodeOptions:
     scenes: int | str = option(60, "Number of homes; or scan folders or keys, separated by commas.", low=1, high=1000)
     split: str = option("test", 'Split of the homes: "train", "val" or "test".', choices=SPLITS)
     seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
+    from_released: str | None = option(
+        None, "Collect World-in-World's released manipulation trials from this folder, nothing else."
+    )
     size: tuple[int, int] = option(PANORAMA, "Width and height of a goal panorama in pixels.", low=16, high=8192)
 
 
@@ -68,7 +71,7 @@ class EpisodeCollection(Collection):
     items_noun = "episodes"
     Options = merged(EpisodeOptions, *(one.Options for one in samplers()))
     fixed = (
-        *("seed", "split", "scenes", "size", "design"),
+        *("seed", "split", "scenes", "size", "design", "released"),
         *(field.name for one in samplers() for field in fields(one.Options) if field.name != one.kind),
     )
     growing = _TASKS
@@ -78,9 +81,15 @@ class EpisodeCollection(Collection):
     def settings(self) -> dict[str, Any]:
         """The options; in homes the design of the episodes, elsewhere the world and the keys of its scenes."""
         given = super().settings()
+        released = given.pop("from_released")
         if self.options.world is None:
             del given["world"]
-            return {**given, "design": DESIGN}
+            given["design"] = DESIGN
+            if released:
+                for kind, (_, own) in self._release.items():
+                    given[kind] = sum(sum(share.counts.values()) for share in own)
+                given["released"] = "".join(digest for digest, _ in self._release.values())
+            return given
         elsewhere = {one.kind: 0 for one in samplers() if one not in scan_samplers()}
         return {**given, **elsewhere, "scenes": ",".join(self._scenes), **told_of(self._scenes, ground=True)}
 
@@ -95,6 +104,8 @@ class EpisodeCollection(Collection):
     def check_options(self) -> None:
         """Check that at least one task is to be collected."""
         scan_scenes(self.options.world, self.options.scenes, self.options.split)
+        if self.options.world is not None and self.options.from_released:
+            raise UsageError("released trials are laid out at the table: leave --world or --from-released out")
         if not any(self.settings()[name] for name in _TASKS):
             raise UsageError(f"{' and '.join(_TASKS)} are all 0: give a number for at least one of them")
 
@@ -111,12 +122,12 @@ class EpisodeCollection(Collection):
 
     def items(self) -> Iterator[Item]:
         """One item per home, then one per part of a task elsewhere."""
-        for share in all_shares(self.settings()):
+        for share in self._shares:
             yield Item(share.scene, place=share.scene)
 
     def clusters(self) -> Iterator[str]:
         """Homes; each manipulation trial has its own table."""
-        for share in all_shares(self.settings()):
+        for share in self._shares:
             for kind, count in share.counts.items():
                 yield from (share.scene if kind in _TASKS else f"{share.scene}-{number}" for number in range(count))
 
@@ -126,7 +137,7 @@ class EpisodeCollection(Collection):
 
     def done(self) -> int:
         """Episodes of the parts that are in place."""
-        found = (read_part(self.out, share) for share in all_shares(self.settings()))
+        found = (read_part(self.out, share) for share in self._shares)
         return sum(episodes_in(part) for part in found if part is not None)
 
     def is_done(self, item: Item) -> bool:
@@ -155,7 +166,7 @@ class EpisodeCollection(Collection):
 
     def finish(self, made: Mapping[str, Made]) -> None:
         """Make the published files from all parts."""
-        publish(self.out, self.settings())
+        publish(self.out, self.settings(), self._shares)
 
     @classmethod
     def check(cls, root: Path, *, decode: bool = False) -> DataReport:
@@ -166,5 +177,15 @@ class EpisodeCollection(Collection):
     def _scenes(self) -> tuple[str, ...]:
         return scan_scenes(self.options.world, self.options.scenes, self.options.split)
 
+    @cached_property
+    def _release(self) -> dict[str, tuple[str, Sequence[Share]]]:
+        root, given = Path(str(self.options.from_released)), super().settings()
+        return {one.kind: one.release(root, given[one.kind]) for one in samplers()}
+
+    @cached_property
+    def _shares(self) -> list[Share]:
+        released = [share for _, own in self._release.values() for share in own] if self.options.from_released else []
+        return released or list(all_shares(self.settings()))
+
     def _share_of(self, item: Item) -> Share:
-        return next(share for share in all_shares(self.settings()) if share.scene == item.id)
+        return next(share for share in self._shares if share.scene == item.id)

@@ -238,9 +238,8 @@ def pictures_in(part: Mapping[str, Any]) -> int:
     return sum(one.pictures * len(part["episodes"].get(one.kind, ())) for one in samplers())
 
 
-def publish(out: Path, settings: Mapping[str, Any]) -> None:
+def publish(out: Path, settings: Mapping[str, Any], shares: Sequence[Share]) -> None:
     """Write the published files of all parts; pictures are moved into theirs."""
-    shares = list(all_shares(settings))
     parts = [(share, part) for share in shares if (part := read_part(out, share)) is not None]
     for sampler in samplers():
         if settings[sampler.kind]:

@@ -259,6 +259,10 @@ class EpisodeSampler(ABC):
         """Its parts in a collection of these settings. A task in homes has none of its own: a home is one part."""
         return iter(())
 
+    def release(self, root: Path, count: int) -> tuple[str, Sequence[Share]]:
+        """Digest of its episodes in a released folder, and parts of a collection of at most `count` of them."""
+        return "", ()
+
     def is_kept(self, out: Path, share: Share, facts: EpisodeFacts) -> bool:
         """Whether the pictures of an episode that was found are in place."""
         return True

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from worldgauge.core.episode import WorldFacts, short, whole_of
-from worldgauge.core.io import check_name
+from worldgauge.core.io import check_name, digest_of, digest_of_folder
 from worldgauge.engine.collect import plain_facts
 from worldgauge.engine.collection import grouped, spread
 from worldgauge.engine.options import option
@@ -30,9 +30,13 @@ from worldgauge.suites.worldinworld.format.contract import (
     put_json,
 )
 from worldgauge.suites.worldinworld.format.rows import MAX_WHOLE, EpisodeRow, id_of, text_of
+from worldgauge.suites.worldinworld.manipulation.released_trials import RELEASED_TASKS, find_trials, read_trial
 from worldgauge.worlds import open_world
-from worldgauge.worlds.tabletop import Tabletop, carried_out, check_engine
+from worldgauge.worlds.tabletop import Done, Tabletop, carried_out, check_engine
 from worldgauge.worlds.tabletop.contract import SEEDS, table_name, table_tasks
+
+RELEASED = "released-"
+"""Begins the names of released trials."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,12 @@ class ManipulationEpisode:
     variation: int
     instruction: str
     wordings: tuple[str, ...] = ()
-    reference_poses: int = 0
+    reference_poses: int = 0  # of the expert; 0 where it is not known to solve the trial
+
+    @property
+    def beyond_expert(self) -> bool:
+        """Whether it is a released trial that the expert cannot solve."""
+        return self.id.startswith(RELEASED) and not self.reference_poses
 
 
 class ManipulationFormat(EpisodeFormat[ManipulationEpisode]):
@@ -77,7 +86,10 @@ class ManipulationFormat(EpisodeFormat[ManipulationEpisode]):
     def check(self, episodes: Sequence[ManipulationEpisode], worlds: Worlds, *, decode: bool) -> EpisodeCheck:
         """Table tasks, the expert's poses, and scenes that are another table."""
         return EpisodeCheck(
-            findings=tuple(grouped("error", "of another table", _misnamed(episodes, worlds), "episode")),
+            findings=(
+                *grouped("error", "of another table", _misnamed(episodes, worlds), "episode"),
+                *grouped("info", "kept", ((e.id, BEYOND) for e in episodes if e.beyond_expert), "episode"),
+            ),
             means={"steps": spread(one.reference_poses for one in episodes if one.reference_poses)},
             tallies={"table_tasks": counted(one.table_task for one in episodes)},
         )
@@ -119,6 +131,7 @@ TABLE_TASKS = ("push_buttons", "slide_block", "insert_ring", "stack_cups")
 """The published ones, in the paper's order; an even number of trials of each."""
 TRIES = 20
 """Tables that are tried for one trial."""
+BEYOND = "the expert cannot solve it"
 
 
 @dataclass(frozen=True)
@@ -150,11 +163,18 @@ class ManipulationSampler(EpisodeSampler):
                 table_tasks.entry(task)
                 yield TableShare(task, settings["split"], settings["seed"], count)
 
+    def release(self, root: Path, count: int) -> tuple[str, Sequence[Share]]:
+        """Of each table task an even number of trials, as far as there are."""
+        found = find_trials(root)
+        even = {task: len(range(place, count, len(TABLE_TASKS))) for place, task in enumerate(TABLE_TASKS)}
+        shares = [ReleasedShare(task, tuple(found[task][:most])) for task, most in even.items() if found[task][:most]]
+        return digest_of("".join(digest_of_folder(root / own.folder) for own in RELEASED_TASKS.values())), shares
+
     def publish(self, out: Path, found: Sequence[tuple[Share, EpisodeFacts]]) -> None:
         """By task, variation and number; see `write_manipulation`."""
         episodes = [
             ManipulationEpisode(
-                id=f"{task}-{facts['number']:03d}",
+                id=facts.get("id", f"{task}-{facts['number']:03d}"),
                 table_task=task,
                 wordings=tuple(facts["wordings"]),
                 reference_poses=facts["poses"],
@@ -204,9 +224,7 @@ class TableShare:
                     continue
                 name = table_name(self.task, variation, seed)
                 worlds[name] = plain_facts(table.facts)
-                wording = {"instruction": table.task.instruction, "wordings": list(table.task.wordings)}
-                poses = len(done.poses)
-                trials.append({"number": number, "scene": name, "variation": variation, **wording, "poses": poses})
+                trials.append(_found(table, name, number, done))
                 break
             progress(number + 1, self.count)
         trials.sort(key=lambda one: (one["variation"], one["number"]))
@@ -218,3 +236,39 @@ class TableShare:
             "discards": dict(sorted(discards.items())),
             "failure": short,
         }
+
+
+@dataclass(frozen=True)
+class ReleasedShare:
+    """The released trials of one table task."""
+
+    task: str
+    folders: tuple[Path, ...]
+
+    @property
+    def scene(self) -> str:
+        """The name of its part."""
+        return f"{RELEASED}{self.task}"
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Trials of the table task."""
+        return {self.task: len(self.folders)}
+
+    def find(self, out: Path, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """All trials; those that the expert cannot solve have 0 poses."""
+        trials, worlds = [], {}
+        for number, folder in enumerate(self.folders):
+            trial = read_trial(self.task, folder)
+            table, name = Tabletop(self.task, trial.variation, layout=trial.layout().plain), f"{RELEASED}{trial.name}"
+            worlds[name] = plain_facts(table.facts)
+            trials.append({**_found(table, name, number, carried_out(table)), "id": name})
+            progress(number + 1, len(self.folders))
+        episodes = {"manipulation": trials}
+        return {"asked": self.counts, "worlds": worlds, "episodes": episodes, "discards": {}, "failure": None}
+
+
+def _found(table: Tabletop, name: str, number: int, done: Done) -> dict[str, Any]:
+    task, poses = table.task, len(done.poses) if done.solved else 0
+    wording = {"instruction": task.instruction, "wordings": list(task.wordings)}
+    return {"number": number, "scene": name, "variation": table.facts.params["variation"], **wording, "poses": poses}

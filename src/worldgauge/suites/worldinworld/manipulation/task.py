@@ -23,6 +23,7 @@ from worldgauge.suites.worldinworld.loop import FALLBACK, Rules
 from worldgauge.suites.worldinworld.manipulation.chat import ManipulationReviser, TableProposer
 from worldgauge.suites.worldinworld.manipulation.env import RefusedPlan, TableEnv, TableImagination, plan_fault
 from worldgauge.suites.worldinworld.manipulation.episodes import (
+    RELEASED,
     ManipulationEpisode,
     ManipulationFormat,
     ManipulationSampler,
@@ -87,7 +88,7 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         "manipulation/task_progress": "progress",
     }
     regret_unit = "progress of the task, 0 to 1"
-    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {"table_task": ()}
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {"table_task": (), "expert": ()}
     gain_parts: ClassVar[Mapping[str, str]] = {"table_task": "table task"}
     ends: ClassVar[Mapping[str, str]] = {
         SOLVED: "solved: the simulator says so",
@@ -110,7 +111,9 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
     @classmethod
     def group(cls, episode: ManipulationEpisode) -> dict[str, object]:
         """Group by what is done at the table."""
-        return {"table_task": episode.table_task.replace("_", " ")}
+        own: dict[str, object] = {"expert": "cannot solve" if episode.beyond_expert else "solves"}
+        asked: dict[str, object] = {"table_task": episode.table_task.replace("_", " ")}
+        return asked | own if episode.id.startswith(RELEASED) else asked
 
     @classmethod
     def clip_frames(cls, length: int, clip: int) -> int:
