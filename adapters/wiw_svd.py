@@ -1,4 +1,4 @@
-"""World-in-World's post-trained Stable Video Diffusion, told steps of a walk or poses of a hand, by stock diffusers.
+"""World-in-World's post-trained Stable Video Diffusion for steps of a walk or poses of a hand, in stock diffusers.
 
     worldgauge run worldinworld --data D --set task=navigation --model "cmd:conda run -n svd python -m worldgauge_serve
         wiw_svd.py:WiwSvd?weights=/w/checkpoint-6000&base=/w/stable-video-diffusion-img2vid"
@@ -60,11 +60,11 @@ TASKS = {
     14: Checkpoint("nav-steps", "panorama", (1024, 576), 1),
     10: Checkpoint("hand-poses", "perspective", (448, 448), 2),
 }
-"""By the numbers that the network is told of a frame."""
+"""By the number of channels per frame."""
 
 
 class WiwSvd:
-    """SVD of World-in-World (igen, igenex): 13 frames per call, each told its own step or pose.
+    """SVD of World-in-World (igen, igenex): 13 frames per call, each conditioned on its own step or pose.
 
     Args:
         weights: Folder of the checkpoint, or of its unet. Only safetensors are read.
@@ -72,7 +72,7 @@ class WiwSvd:
         squash: Side in pixels of the square through which the published frames go; 0 for none.
         features: "half" computes the features of actions in float16, as the release does.
         low: Guidance of the first frame; that of the last is `high`.
-        home: Row of the pose of the hand while nothing has been done, so that the question does not hold it.
+        home: Pose of the hand before its first action, which requests do not hold.
         device: Float16 on "cuda", float32 on "cpu".
     """
 
@@ -123,15 +123,15 @@ class WiwSvd:
             raise NotApplicable("svd-dagger knows forward, left and right, and a step of this plan is none of them")
         if request.horizon >= FRAMES:
             note(f"svd-dagger: {request.horizon} frames are asked for; each call of {FRAMES - 1} starts from the last")
-        yield from continued(request, (FRAMES,), self._drawn)
+        yield from continued(request, (FRAMES,), self._generate)
 
-    def _drawn(self, part: Request) -> NDArray[np.uint8]:
+    def _generate(self, part: Request) -> NDArray[np.uint8]:
         is_walk = self._task.space == "nav-steps"
         rows, rolls = step_rows(part.actions) if is_walk else (hand_rows(part, self._home), ())
         made: NDArray[np.uint8] = self._backend(part.context.clip[-1], rows, rolls, part.seed)
         width, height = self._task.size
         if made.shape != (FRAMES, height, width, 3):
-            raise ValueError(f"svd-dagger: drew frames of shape {made.shape}, not {(FRAMES, height, width, 3)}")
+            raise ValueError(f"svd-dagger: made frames of shape {made.shape}, not {(FRAMES, height, width, 3)}")
         return squashed(made[1:], self._squash) if self._squash else made[1:]
 
 
@@ -150,7 +150,7 @@ def hand_rows(request: Request, home: Sequence[float]) -> NDArray[np.float64]:
     given: Any = (request.context.actions, request.actions)
     rows = np.concatenate([np.stack([each.column(name) for name in names], 1) for each in given]).astype(np.float64)
     if len(rows) < FRAMES:
-        note("svd-dagger: the question does not hold the present pose of the hand; it is taken to be home")
+        note("svd-dagger: the request does not hold the present pose of the hand; home is taken")
         rows = np.concatenate([[home], rows])
     rows = rows[-FRAMES:]
     place = np.clip(2 * (rows[:, :3] - CENTRE) / SPAN, -1, 1) * 2 * np.pi
@@ -176,13 +176,13 @@ def squashed(frames: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
 
 def features(torch: Any, rows: Any, half: bool) -> Any:
     """Of rows (..., C) the cosine and sine of each number times each frequency, (..., 12 C)."""
-    told = rows.to(torch.float16 if half else torch.float32)[..., None]
-    angles = told * torch.tensor(FREQUENCIES, dtype=told.dtype, device=told.device)
+    numbers = rows.to(torch.float16 if half else torch.float32)[..., None]
+    angles = numbers * torch.tensor(FREQUENCIES, dtype=numbers.dtype, device=numbers.device)
     return torch.stack([angles.cos(), angles.sin()], -1).flatten(-3)
 
 
 class Conditioned:
-    """A stock UNetSpatioTemporalConditionModel with the ten tensors of the release, told actions through hooks."""
+    """A stock UNetSpatioTemporalConditionModel with the ten tensors of the release, which hooks add."""
 
     def __init__(self, unet: Any, channels: int, half: bool = False) -> None:
         import torch
@@ -193,7 +193,7 @@ class Conditioned:
         unet.add_action_proj = torch.nn.ModuleDict({"proj": torch.nn.Linear(12 * channels, size)})
         unet.add_embedding_action = TimestepEmbedding(size, width)
         unet.add_embedding_noise = TimestepEmbedding(size, width)
-        self.unet, self._half, self._told = unet, half, None
+        self.unet, self._half, self._actions = unet, half, None
         # The embedding of fps, motion and noise is one of the noise alone, whose sinusoid is the last of three.
         unet.add_embedding.register_forward_hook(
             lambda module, args, made: unet.add_embedding_noise(args[0][:, -size:].to(made.dtype))
@@ -202,27 +202,27 @@ class Conditioned:
             if isinstance(module, SpatioTemporalResBlock):
                 module.register_forward_pre_hook(self._before, with_kwargs=True)
 
-    def tell(self, rows: Any) -> None:
-        """Let what follows be told rows (plans, frames, channels)."""
+    def condition_on(self, rows: Any) -> None:
+        """Condition the next calls on rows (plans, frames, channels)."""
         import torch
 
         unet = self.unet
         made = features(torch, rows, self._half).to(unet.add_action_proj["proj"].weight)
-        self._told = unet.add_embedding_action(unet.add_action_proj["proj"](made)).flatten(0, 1)
+        self._actions = unet.add_embedding_action(unet.add_action_proj["proj"](made)).flatten(0, 1)
 
     def _before(self, module: Any, args: tuple[Any, ...], values: Mapping[str, Any]) -> Any:
-        level, told = (values["temb"] if "temb" in values else args[1]), self._told
-        if told is None:
-            raise RuntimeError("svd-dagger: nothing is told")
+        level, actions = (values["temb"] if "temb" in values else args[1]), self._actions
+        if actions is None:
+            raise RuntimeError("svd-dagger: condition_on was not called")
         # Guidance puts all plans twice, one after another, and not each frame twice.
-        both = level + told.repeat(len(level) // len(told), 1)
+        both = level + actions.repeat(len(level) // len(actions), 1)
         if "temb" in values:
             return args, {**values, "temb": both}
         return (args[0], both, *args[2:]), values
 
 
 def open_unet(folder: Path, base: Path, half: bool = False) -> tuple[Conditioned, int, Path]:
-    """The network of a checkpoint, its channels, and where it lies; shapes are checked before numbers are read."""
+    """The network of a checkpoint, its channels, and its folder; shapes are checked before numbers are read."""
     import torch
     from diffusers import UNetSpatioTemporalConditionModel
     from safetensors import safe_open
@@ -303,9 +303,9 @@ class _Stock:
             raise ValueError(f"svd-dagger: base={base} has no folder {lacking[0]}; give stable-video-diffusion-img2vid")
         if (found := config_of(base / "unet").get("num_frames")) != FRAMES:
             warnings.warn(f"svd-dagger: base={base} is of {found} frames; the release took that of 14", stacklevel=3)
-        self._told, self.channels, place = open_unet(weights, base, half)
+        self._conditioned, self.channels, place = open_unet(weights, base, half)
         self.identity = {"weights": digest(place), "base": {name: digest(base / name) for name in PARTS}}
-        parts: dict[str, Any] = {"unet": self._told.unet}
+        parts: dict[str, Any] = {"unet": self._conditioned.unet}
         # Each part by its class: a pipeline's own list may name code that comes with it.
         classes: tuple[Any, ...] = (transformers.CLIPImageProcessor, transformers.CLIPVisionModelWithProjection)
         classes += (diffusers.EulerDiscreteScheduler, diffusers.AutoencoderKLTemporalDecoder)
@@ -326,7 +326,7 @@ class _Stock:
         """14 frames (H, W, 3) that begin with `picture`."""
         torch, pipe, (height, width) = self._torch, self._pipe, picture.shape[:2]
         with torch.no_grad():
-            self._told.tell(torch.from_numpy(rows)[None].to(pipe.device))
+            self._conditioned.condition_on(torch.from_numpy(rows)[None].to(pipe.device))
         made = pipe(
             image=self._image(picture),
             height=height,
@@ -342,7 +342,7 @@ class _Stock:
             **self._call,
         ).frames[0]
         if not np.isfinite(made).all():
-            raise ValueError("svd-dagger: the pipeline drew values that are not finite")
+            raise ValueError("svd-dagger: the pipeline made values that are not finite")
         return (np.asarray(made).clip(0, 1) * 255).round().astype(np.uint8)
 
     def _noise(self, rolls: Sequence[int], height: int, width: int, seed: int) -> Any:

@@ -67,7 +67,7 @@ def frames_of(model: Any, request: RolloutRequest) -> np.ndarray:
     return np.concatenate(list(checked_rollout(model, request)))
 
 
-def test_steps_are_told_as_micro_cond_has_them_and_turns_roll_the_noise() -> None:
+def test_steps_have_rows_as_micro_cond_has_them_and_turns_roll_the_noise() -> None:
     rows, rolls = step_rows(walk("FLLRFFFFFFFFR").actions)
     np.testing.assert_array_equal(rows, micro_cond([4, 1, 2, 2, 3, *[1] * 8, 3]))
     assert list(rolls) == [0, 0, 1, 1, -1, *[0] * 8, -1]
@@ -135,7 +135,7 @@ def test_the_present_pose_is_home_until_something_was_done() -> None:
     model = WiwSvd(backend=backend)
     frames_of(model, reach(goal))
     assert len(notes()) == 1
-    assert "taken to be home" in notes()[0]
+    assert "home is taken" in notes()[0]
     np.testing.assert_allclose(backend.asked[0][1][0, :3], 4 * np.pi * (np.array(HOME[:3]) - [0.2, 0, 1.1]), atol=1e-5)
     forget_notes()
     frames_of(model, reach(goal, hands=[reaching_down(0.2, 0.0, 1.1, 1.0)]))
@@ -188,8 +188,8 @@ def test_check_model_has_nothing_against_it(channels: int) -> None:
         """Is brighter after a turn to the left than after one to the right."""
 
         def __call__(self, picture: Any, rows: Any, rolls: Any, seed: int) -> np.ndarray:
-            told = np.cumsum([20 + 5 * roll for roll in rolls or [0] * 14]) + seed % 7
-            return super().__call__(picture, rows, rolls, seed) + told[:, None, None, None].astype(np.uint8)
+            levels = np.cumsum([20 + 5 * roll for roll in rolls or [0] * 14]) + seed % 7
+            return super().__call__(picture, rows, rolls, seed) + levels[:, None, None, None].astype(np.uint8)
 
     report = check_model(WiwSvd(backend=Following(channels)), suite="worldinworld")
     assert complaints(report) == []
@@ -262,31 +262,31 @@ def test_tensors_of_the_published_size(channels: int, numbers: int, torch: Any) 
 @pytest.mark.parametrize("task", ["navigation", "manipulation"])
 def test_outputs_of_the_released_network(task: str, torch: Any) -> None:
     recorded = Recorded(task)
-    told = wiw_svd.Conditioned(recorded.network(), recorded.rows.shape[2])
-    assert len(told.unet.state_dict()) == 434
-    recorded.fill(told.unet)
+    conditioned = wiw_svd.Conditioned(recorded.network(), recorded.rows.shape[2])
+    assert len(conditioned.unet.state_dict()) == 434
+    recorded.fill(conditioned.unet)
     with torch.no_grad():
-        told.tell(torch.from_numpy(recorded.rows))
-        made = told.unet(**recorded.asked())[0].numpy()
+        conditioned.condition_on(torch.from_numpy(recorded.rows))
+        made = conditioned.unet(**recorded.asked())[0].numpy()
         np.testing.assert_allclose(made, recorded.output, atol=1e-5)
-        told.tell(torch.from_numpy(recorded.rows[:, ::-1].copy()))
-        assert np.abs(told.unet(**recorded.asked())[0].numpy() - recorded.output).max() > 0.01
+        conditioned.condition_on(torch.from_numpy(recorded.rows[:, ::-1].copy()))
+        assert np.abs(conditioned.unet(**recorded.asked())[0].numpy() - recorded.output).max() > 0.01
 
 
 def test_plans_in_a_batch_get_their_own_rows(torch: Any) -> None:
     """The released class repeats rows frame by frame where there are no gradients, which mixes plans."""
     recorded = Recorded("navigation")
-    told = wiw_svd.Conditioned(recorded.network(), 14)
-    recorded.fill(told.unet)
+    conditioned = wiw_svd.Conditioned(recorded.network(), 14)
+    recorded.fill(conditioned.unet)
     other = step_rows(walk("RRRRRRRRRRRRR").actions)[0][None]
     both = torch.from_numpy(np.concatenate([recorded.rows, other.astype(np.float32)]))
     with torch.no_grad():
-        told.tell(both)
-        mixed = told.unet(**recorded.asked(4))[0]
+        conditioned.condition_on(both)
+        mixed = conditioned.unet(**recorded.asked(4))[0]
         alone = []
         for rows in both:
-            told.tell(rows[None])
-            alone.append(told.unet(**recorded.asked(1))[0][0])
+            conditioned.condition_on(rows[None])
+            alone.append(conditioned.unet(**recorded.asked(1))[0][0])
     for number in range(4):
         torch.testing.assert_close(mixed[number], alone[number % 2], atol=1e-5, rtol=0)
     assert (alone[0] - alone[1]).abs().max() > 0.01
@@ -327,10 +327,10 @@ def checkpoint(base: Path, folder: Path, channels: int, **saved: Any) -> Path:
 
     torch.manual_seed(3)
     unet = UNetSpatioTemporalConditionModel.from_pretrained(base, subfolder="unet")
-    told = wiw_svd.Conditioned(unet, channels)
+    conditioned = wiw_svd.Conditioned(unet, channels)
     with torch.no_grad():
-        told.unet.add_embedding_action.linear_2.weight.mul_(5)
-    told.unet.save_pretrained(folder / "unet", **saved)
+        conditioned.unet.add_embedding_action.linear_2.weight.mul_(5)
+    conditioned.unet.save_pretrained(folder / "unet", **saved)
     return folder
 
 

@@ -76,7 +76,7 @@ class Hooked:
         try:
             yield
         finally:
-            # What is told stays: gradient checkpointing runs blocks again, after this.
+            # The conditioning stays: gradient checkpointing runs blocks again, after this.
             self._rows = None
 
     def added(self, embedding: Tensor) -> Tensor:
@@ -97,8 +97,10 @@ FREQUENCIES = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 
 
 def add_ids(net: Any, frames: int) -> Callable[[Tensor], Tensor]:
-    """Give a network of SVD World-in-World's ten tensors, which take steps as ids and leave out fps and motion. What is
-    returned makes of rows of keys (B, T, 3) what is added, (B, T, width)."""
+    """Give a network of SVD World-in-World's ten tensors, which take steps as ids and leave out fps and motion.
+
+    Returns what embeds rows of keys (B, T, 3) as (B, T, width).
+    """
     from diffusers.models.embeddings import TimestepEmbedding
 
     size, width = net.config.addition_time_embed_dim, net.time_embedding.linear_2.out_features
@@ -114,7 +116,7 @@ def add_ids(net: Any, frames: int) -> Callable[[Tensor], Tensor]:
 
     net.add_embedding.register_forward_hook(of_noise)
 
-    def told(rows: Tensor) -> Tensor:
+    def embed(rows: Tensor) -> Tensor:
         ids = torch.where(rows.any(-1), rows.argmax(-1) + 1, int(Primitive.STOP)).cpu().numpy()
         weight = net.add_action_proj["proj"].weight
         angles = torch.tensor(np.stack([micro_cond(one) for one in ids])[..., None] * np.array(FREQUENCIES)).to(weight)
@@ -122,7 +124,7 @@ def add_ids(net: Any, frames: int) -> Callable[[Tensor], Tensor]:
         embedded: Tensor = net.add_embedding_action(net.add_action_proj["proj"](features))
         return embedded
 
-    return told
+    return embed
 
 
 def load_ids(net: Any, folder: Path) -> None:

@@ -31,7 +31,7 @@ class Adaptation:
     Attributes:
         weights: "lora", at scale alpha / rank beside the layers `targets`, or "all" weights of its network.
         actions: Whether actions are injected into the embedding of the noise level.
-        tell: "rows" by the injection, or "ids" of steps by the ten tensors of World-in-World's SVD.
+        conditioning: "injection", or "ids" of steps by the ten tensors of World-in-World's SVD.
         told: Inputs from an action, as in `recipe.Recipe`; so are stride and parts.
         prompt: "" for none, "text" for that of the clip, "nav/v1" for the steps of an episode in words.
         size: (width, height) in pixels.
@@ -48,7 +48,7 @@ class Adaptation:
     alpha: int = 32
     targets: tuple[str, ...] = ("q", "k", "v", "o", "ffn.0", "ffn.2")
     actions: bool = True
-    tell: str = "rows"
+    conditioning: str = "injection"
     told: Told = "both"
     prompt: str = ""
     size: tuple[int, int] = (832, 480)
@@ -72,7 +72,7 @@ class Adaptation:
         """Check all values."""
         for name, fine, rule in (
             ("weights", self.weights in ("lora", "all"), "lora or all"),
-            ("tell", self.tell in ("rows", "ids"), "rows or ids"),
+            ("conditioning", self.conditioning in ("injection", "ids"), "injection or ids"),
             ("told", self.told in get_args(Told), f"one of {', '.join(get_args(Told))}"),
             ("prompt", self.prompt in get_args(Prompted), "text, nav/v1 or nothing"),
             ("schedule", self.schedule in get_args(Schedule), f"one of {', '.join(get_args(Schedule))}"),

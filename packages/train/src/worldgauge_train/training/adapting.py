@@ -122,7 +122,7 @@ def adapt(
             for net in brought.nets:
                 net.enable_gradient_checkpointing()
         columns = material.columns if recipe.actions else 0
-        ids = recipe.frames if columns and recipe.tell == "ids" else 0
+        ids = recipe.frames if columns and recipe.conditioning == "ids" else 0
         shape = AdapterShape(recipe.weights, recipe.rank, recipe.alpha, recipe.targets, columns, ids)  # type: ignore[arg-type]
         adapter = Adapter(brought, shape, recipe.seed)
         if ids:
@@ -178,11 +178,11 @@ def check_fits(recipe: Adaptation, brought: Brought, spaces: Sequence[str]) -> N
         raise UsageError(
             f"recipe: size is {recipe.size}; {name} takes multiples of {multiple}: --set size=[{width},{height}]"
         )
-    is_told = isinstance(brought, Svd) and spaces == (NAV_STEPS.name,) and recipe.told == "keys"
-    if recipe.actions and recipe.tell == "ids" and not is_told:
+    fits = isinstance(brought, Svd) and spaces == (NAV_STEPS.name,) and recipe.told == "keys"
+    if recipe.actions and recipe.conditioning == "ids" and not fits:
         raise UsageError(
-            f"recipe: tell is 'ids', and {name} is told '{recipe.told}' of {', '.join(spaces)}; it takes SVD, "
-            f"told = 'keys' and {NAV_STEPS.name}, or --set tell=rows"
+            f"recipe: conditioning 'ids' needs SVD, told = 'keys' and actions of {NAV_STEPS.name}; this is {name}, "
+            f"'{recipe.told}' and {', '.join(spaces)}: give --set conditioning=injection"
         )
     if recipe.prompt and not brought.takes_words:
         raise UsageError(f"recipe: prompt is '{recipe.prompt}', and {name} takes no words: --set prompt=''")

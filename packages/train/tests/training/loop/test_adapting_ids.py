@@ -90,7 +90,7 @@ def test_the_network_that_is_trained_is_the_released_one() -> None:
 
 
 def test_what_is_trained_is_a_checkpoint_for_the_adapter(base: Path, made: Path) -> None:
-    told, channels, _ = open_unet(made, base)
+    conditioned, channels, _ = open_unet(made, base)
     assert channels == 14
     adapter = Adapted(str(made), str(base))._adapter
     trained = adapter.brought.nets[0]
@@ -98,8 +98,8 @@ def test_what_is_trained_is_a_checkpoint_for_the_adapter(base: Path, made: Path)
     assert (trained.add_action_proj["proj"].weight - first.add_action_proj["proj"].weight).abs().max() > 1e-3
     given = (torch.randn(1, 14, 8, 16, 16), 0.7, torch.randn(1, 1, 16), torch.tensor([[6, 127, 0.02]]))
     with torch.no_grad():
-        told.tell(torch.from_numpy(step_rows(as_actions(from_letters(PLAN)))[0])[None])
-        here = told.unet(*given).sample
+        conditioned.condition_on(torch.from_numpy(step_rows(as_actions(from_letters(PLAN)))[0])[None])
+        here = conditioned.unet(*given).sample
         with adapter.telling(keys_of(PLAN)):
             torch.testing.assert_close(trained(*given).sample, here, atol=1e-5, rtol=1e-5)
         with adapter.telling(keys_of("F" * 13)):
@@ -140,12 +140,12 @@ def test_training_goes_on_from_the_ten_tensors_of_a_base(base: Path, made: Path,
         load_ids(net, whole / "unet")
 
 
-def test_what_cannot_be_told_as_ids(base: Path) -> None:
+def test_what_has_no_ids(base: Path) -> None:
     brought = open_brought(base)
     check_fits(RECIPE, brought, (NAV_STEPS.name,))
     for change, spaces in (({}, (LOOP_WALK.name,)), ({"told": "both"}, (NAV_STEPS.name,))):
-        with pytest.raises(UsageError, match=r"tell is 'ids', and .* or --set tell=rows"):
+        with pytest.raises(UsageError, match=r"conditioning 'ids' needs SVD.* --set conditioning=injection"):
             check_fits(changed(RECIPE, change), brought, spaces)
-    check_fits(changed(RECIPE, {"tell": "rows"}), brought, (LOOP_WALK.name,))
-    with pytest.raises(UsageError, match="tell is 'words'; give rows or ids"):
-        Adaptation(tell="words")
+    check_fits(changed(RECIPE, {"conditioning": "injection"}), brought, (LOOP_WALK.name,))
+    with pytest.raises(UsageError, match="conditioning is 'words'; give injection or ids"):
+        Adaptation(conditioning="words")
