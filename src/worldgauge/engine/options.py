@@ -36,6 +36,7 @@ class OptionFacts:
     Attributes:
         low: Smallest allowed value, of each item in a list and of each side of a size.
         rule: What is allowed, in words, if the bounds do not say it.
+        later: Whether it came after 0.1.0: at its default, cache keys leave it out, so that earlier answers stay valid.
     """
 
     help: str = ""
@@ -46,6 +47,7 @@ class OptionFacts:
     rule: str = ""
     flag: str = ""
     metavar: str = ""
+    later: bool = False
 
     def words(self) -> tuple[str, ...]:
         """The choices, looked up if necessary."""
@@ -63,6 +65,7 @@ def option(
     rule: str = "",
     flag: str = "",
     metavar: str = "",
+    later: bool = False,
 ) -> Any:
     """Declare a field of an options dataclass.
 
@@ -76,6 +79,7 @@ def option(
         rule: As in `OptionFacts`.
         flag: As in `OptionFacts`.
         metavar: As in `OptionFacts`.
+        later: As in `OptionFacts`.
 
     Returns:
         The dataclass field.
@@ -88,7 +92,7 @@ def option(
         >>> Settings().turns
         8
     """
-    facts = OptionFacts(help, low, high, above, choices, rule, flag, metavar)
+    facts = OptionFacts(help, low, high, above, choices, rule, flag, metavar, later)
     return field(default=default, metadata={_KEY: facts})
 
 

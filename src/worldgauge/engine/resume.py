@@ -17,10 +17,10 @@ from worldgauge.core.io import digest_of, dumps
 from worldgauge.core.model import ModelSpec
 from worldgauge.core.registry import first_suite_name
 from worldgauge.engine.collection import counted
+from worldgauge.engine.options import facts_of
 from worldgauge.engine.store import SCHEMA, Journal, RunFolder, read_journal, record_key, scores_key
 from worldgauge.engine.suite.base import Suite
 from worldgauge.engine.suite.contract import Task
-from worldgauge.engine.suite.drift import HorizonSettings
 from worldgauge.engine.suite.rollout import BridgeSettings
 from worldgauge.engine.suite.scores import DIGEST, SETTING, versions_of
 from worldgauge.engine.suite.settings import SERVED
@@ -126,8 +126,8 @@ def metric_versions(suite: Suite) -> dict[str, int]:
 
 def _in_force(suite: Suite, other: frozenset[str]) -> dict[str, Any]:
     """Settings but `other`, and but those since 0.1.0 that are not given: what was done without them stays done."""
-    since = {field.name for field in fields(HorizonSettings)}
-    found = {n: v for n, v in suite.settings.items() if n not in other and not (n in since and v is None)}
+    later = {one.name: one.default for one in fields(suite.options) if facts_of(one).later}
+    found = {n: v for n, v in suite.settings.items() if n not in other and not (n in later and v == later[n])}
     served = {n: v for n, v in found.pop(SERVED, {}).items() if n not in other}
     return {**found, **({SERVED: served} if served else {})}
 

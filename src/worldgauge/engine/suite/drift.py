@@ -39,7 +39,11 @@ class HorizonSettings:
     """Settings of suites whose recordings may be long."""
 
     horizon_s: float | None = option(
-        None, "Seconds to generate. Shorter recordings are skipped. Default: the whole recording.", above=0, high=3600
+        None,
+        "Seconds to generate. Shorter recordings are skipped. Default: the whole recording.",
+        above=0,
+        high=3600,
+        later=True,
     )
 
 
