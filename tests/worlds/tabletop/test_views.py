@@ -1,5 +1,6 @@
 """Pictures against geometry worked out beside them, and graphics that last."""
 
+import math
 import os
 import subprocess
 import sys
@@ -18,7 +19,15 @@ from worldgauge.core.errors import UsageError, WorldError
 from worldgauge.core.geometry import Camera, FloatArray, Panorama, invert
 from worldgauge.worlds.tabletop import Tabletop, engine
 from worldgauge.worlds.tabletop.contract import TABLE_M, TableObject
-from worldgauge.worlds.tabletop.simulation import Simulation, front_camera, front_pose
+from worldgauge.worlds.tabletop.pose_plans import reaching_down
+from worldgauge.worlds.tabletop.simulation import (
+    Simulation,
+    front_camera,
+    front_pose,
+    matrix_of,
+    wrist_camera,
+    wrist_pose,
+)
 
 PLACE, HALF = np.array([0.3, 0.1, TABLE_M + 0.05]), np.array([0.04, 0.06, 0.05])
 BLOCK = TableObject("red block", "thing", "block", "red", tuple(HALF))
@@ -219,3 +228,56 @@ def test_without_graphics_or_their_libraries_it_says_what_to_install(engine: str
     done = subprocess.run([sys.executable, "-c", DRAW], capture_output=True, text=True, check=True, env=environment)
     assert "libegl1, libopengl0 and libgl1-mesa-dri" in done.stdout
     assert done.stdout.count("\n") == 1
+
+
+TILT = math.radians(5)
+
+
+def test_the_wrist_camera_of_a_hand_that_points_down_by_hand() -> None:
+    pose = wrist_pose(reaching_down(0.2, -0.1, 1.1, 1.0))
+    np.testing.assert_allclose(pose[:3, 3], [0.25, -0.098, 1.1921], atol=1e-9)
+    right, down, forward = [0, -1, 0], [-math.cos(TILT), 0, math.sin(TILT)], [-math.sin(TILT), 0, -math.cos(TILT)]
+    np.testing.assert_allclose(pose[:3, :3], np.transpose([right, down, forward]), atol=1e-9)
+    turned = wrist_pose(reaching_down(0.2, -0.1, 1.1, 1.0, yaw_rad=math.pi / 2))
+    np.testing.assert_allclose(turned[:3, 3], [0.198, -0.05, 1.1921], atol=1e-9)
+
+
+def test_the_cameras_are_those_of_the_released_demonstrations() -> None:
+    """Their hand is ours turned half about its z; their cameras have x left and y up."""
+    released = np.eye(4)
+    released[:3] = [[0, -0.9962, 0.0872, -0.05], [1, 0, 0, 0.002], [0, 0.0872, 0.9962, -0.0921]]
+    flipped, half = np.diag([-1.0, -1, 1, 1]), np.diag([-1.0, -1, 1, 1])
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        quaternion = rng.normal(size=4)
+        hand = np.array([*rng.normal(size=3), *quaternion / np.linalg.norm(quaternion), 1])
+        np.testing.assert_allclose(wrist_pose(hand), matrix_of(hand) @ half @ released @ flipped, atol=1e-4)
+    front = np.array([[0, -0.42262, -0.90631, 1.35], [-1, 0, 0, 0], [0, 0.90631, -0.42262, 1.58], [0, 0, 0, 1]])
+    np.testing.assert_allclose(front_pose(published=True), front @ flipped, atol=1e-5)
+    assert front_camera(256, published=True).fx == pytest.approx(351.67712)
+    assert wrist_camera(256).fx == pytest.approx(221.7025)
+
+
+def test_the_wrist_sees_a_block_where_its_corners_are(block: Simulation) -> None:
+    for hand in (reaching_down(0.25, 0.1, 1.1, 1), reaching_down(0.3, 0.15, 1.05, 1, yaw_rad=0.8)):
+        assert block.move(hand).reason is None
+        seen = block.wrist(224).astype(int)
+        rows, columns = np.nonzero(seen[..., 0] > 2 * seen[..., 1:].max(-1))
+        corners = PLACE + HALF * np.array(list(product((-1, 1), repeat=3)))
+        pixels, _ = seen_at(corners, wrist_pose(block.hand), wrist_camera(224))
+        edges = [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]
+        np.testing.assert_allclose(edges, [*pixels.min(0), *pixels.max(0)], atol=1.0)
+
+
+def test_the_wrist_sees_between_the_tips_and_the_palm_stays_in_other_views(block: Simulation) -> None:
+    home, front = block.wrist(64), block.front(64)
+    np.testing.assert_array_equal(block.front(64), front)
+    assert block.move(reaching_down(0.3, 0.1, 0.87, 1)).reason is None
+    over = block.wrist(224)
+    ((column, row),), _ = seen_at(np.array([[0.3, 0.1, 0.85]]), wrist_pose(block.hand), wrist_camera(224))
+    red, *others = over[int(row), int(column)].astype(int)
+    assert red > 2 * max(others)
+    assert block.move(reaching_down(0.3, 0.1, 0.87, 0)).reason is None
+    closed = block.wrist(224)
+    assert closed[int(row), int(column)].max() < 100, "the fingers have met there"
+    assert np.abs(block.wrist(64).astype(int) - home).mean() > 10

@@ -21,6 +21,7 @@ from worldgauge.worlds.tabletop.franka_arm import (
     FINGER_M,
     FINGERS,
     GRIPPER,
+    HAND,
     HOME_RAD,
     JOINTS,
     TIP,
@@ -47,6 +48,13 @@ _WILD = 1e3
 NEAR_M, FAR_M = 0.05, 10.0
 FRONT_EYE_M, FRONT_AT_M, FRONT_FOV_DEG = (1.35, 0.0, 1.58), (0.17, 0.0, 0.966), 38.0
 """The front camera looks back at the arm from across the table."""
+_DOWN_RAD = math.radians(25)
+PUBLISHED_AT_M = (FRONT_EYE_M[0] - math.cos(_DOWN_RAD), 0.0, FRONT_EYE_M[2] - math.sin(_DOWN_RAD))
+PUBLISHED_FOV_DEG = 40.0
+"""World-in-World's front camera, from the same place."""
+WRIST_FOV_DEG, WRIST_NEAR_M = 60.0, 0.01
+WRIST_M, WRIST_TILT_RAD = (0.05, -0.002, -0.0921), math.radians(5)
+"""World-in-World's wrist camera in the frame of the hand: its place, and its tilt towards the tips."""
 
 
 class UnstableError(WorldgaugeError):
@@ -254,6 +262,11 @@ class Simulation:
         """What the front camera sees, (size_px, size_px, 3) uint8."""
         return self.rgb(front_pose(), front_camera(size_px))
 
+    def wrist(self, size_px: int = 448) -> NDArray[np.uint8]:
+        """What the wrist camera sees, (size_px, size_px, 3) uint8; without the palm, a box that would hide the tips."""
+        arrange = partial(_arranged, self, wrist_pose(self.hand), wrist_camera(size_px), on_hand=True)
+        return drawn(self.model, self.data, (size_px, size_px), arrange)
+
     def _carried_out(self, way: list[FloatArray], gripper: float) -> Iterator[None]:
         """Go along joints, settle, and move the fingers; a tick of control at a time."""
         start = np.array(self.data.qpos[self._joints])
@@ -339,14 +352,14 @@ def _start_data(model: Any) -> Any:
     return data
 
 
-def front_camera(size_px: int = 448) -> Camera:
+def front_camera(size_px: int = 448, *, published: bool = False) -> Camera:
     """Square, as the paper's: 448 px for its diffusion model, 480 px for others."""
-    return Camera.from_vertical_fov(size_px, size_px, FRONT_FOV_DEG)
+    return Camera.from_vertical_fov(size_px, size_px, PUBLISHED_FOV_DEG if published else FRONT_FOV_DEG)
 
 
-def front_pose() -> FloatArray:
+def front_pose(*, published: bool = False) -> FloatArray:
     """Camera-to-world (4, 4) of the front camera."""
-    eye, at = np.array(FRONT_EYE_M), np.array(FRONT_AT_M)
+    eye, at = np.array(FRONT_EYE_M), np.array(PUBLISHED_AT_M if published else FRONT_AT_M)
     forward = (at - eye) / np.linalg.norm(at - eye)
     right = np.cross(forward, (0.0, 0.0, 1.0))
     right /= np.linalg.norm(right)
@@ -355,20 +368,39 @@ def front_pose() -> FloatArray:
     return pose
 
 
-def _arranged(simulation: Simulation, pose: FloatArray, camera: Camera, scene: Any) -> None:
-    """Put both eyes of the scene where the camera is, with its pinhole; colour geoms as the task says."""
-    top, bottom = camera.cy / camera.fy * NEAR_M, (camera.cy - camera.height) / camera.fy * NEAR_M
-    left, right = -camera.cx / camera.fx * NEAR_M, (camera.width - camera.cx) / camera.fx * NEAR_M
+def wrist_camera(size_px: int = 448) -> Camera:
+    """Square, as the front camera."""
+    return Camera.from_vertical_fov(size_px, size_px, WRIST_FOV_DEG)
+
+
+def wrist_pose(hand: ArrayLike) -> FloatArray:
+    """Camera-to-world (4, 4) of the wrist camera at a hand pose (8,). Up in its picture is the hand's x axis."""
+    c, s = math.cos(WRIST_TILT_RAD), math.sin(WRIST_TILT_RAD)
+    mount = np.eye(4)
+    mount[:3, :3] = [[0, -c, -s], [1, 0, 0], [0, -s, c]]
+    mount[:3, 3] = WRIST_M
+    return matrix_of(hand) @ mount
+
+
+def _arranged(simulation: Simulation, pose: FloatArray, camera: Camera, scene: Any, *, on_hand: bool = False) -> None:
+    """Put both eyes of the scene where the camera is, with its pinhole; colour geoms as the task says.
+    A camera on the hand sees things that are nearer, and no palm."""
+    near_m = WRIST_NEAR_M if on_hand else NEAR_M
+    top, bottom = camera.cy / camera.fy * near_m, (camera.cy - camera.height) / camera.fy * near_m
+    left, right = -camera.cx / camera.fx * near_m, (camera.width - camera.cx) / camera.fx * near_m
     for eye in scene.camera:
         eye.pos, eye.forward, eye.up = pose[:3, 3], pose[:3, 2], -pose[:3, 1]
-        eye.frustum_near, eye.frustum_far = NEAR_M, FAR_M
+        eye.frustum_near, eye.frustum_far = near_m, FAR_M
         eye.frustum_top, eye.frustum_bottom = top, bottom
         eye.frustum_center, eye.frustum_width = (left + right) / 2, (right - left) / 2
     model, kind = simulation.model, mujoco().mjtObj.mjOBJ_GEOM
     colours = {model.geom(name).id: colour for name, colour in simulation.task.colours(simulation.memory).items()}
-    for geom in scene.geoms[: scene.ngeom] if colours else ():
+    palm = int(model.body(HAND).geomadr[0]) if on_hand else -1
+    for geom in scene.geoms[: scene.ngeom] if colours or on_hand else ():
         if geom.objtype == kind and geom.objid in colours:
             geom.rgba[:3] = colours[geom.objid]
+        elif geom.objtype == kind and geom.objid == palm:
+            geom.rgba[3] = 0
 
 
 def _labels(simulation: Simulation) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:

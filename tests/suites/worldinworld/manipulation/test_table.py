@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from suites.worldinworld.manipulation.table_sight import table
 from worldgauge.core.errors import ModelError, NotApplicableError, UsageError
 from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
+from worldgauge.engine.open_suite import open_suite
+from worldgauge.engine.resume import RunKeys
 from worldgauge.models import models
 from worldgauge.suites.worldinworld.loop import FALLBACK
 from worldgauge.suites.worldinworld.manipulation.env import (
@@ -21,12 +24,12 @@ from worldgauge.suites.worldinworld.manipulation.env import (
     TableImagination,
     plan_fault,
 )
-from worldgauge.suites.worldinworld.manipulation.task import SOLVED, UNSTABLE, ManipulationRules
+from worldgauge.suites.worldinworld.manipulation.task import SOLVED, UNSTABLE, ManipulationRules, ManipulationTask
 from worldgauge.suites.worldinworld.policies.contract import REFUSED, ActionPlan, Decision
 from worldgauge.suites.worldinworld.task import LoopSettings
 from worldgauge.worlds import open_world
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan, from_actions
-from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError
+from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError, front_pose
 
 FRAMES = 14
 
@@ -294,6 +297,32 @@ def place_of_task() -> TableEnv:
 def rules_of(place_of_task: TableEnv, **options: Any) -> ManipulationRules:
     settings = LoopSettings.of({"task": "manipulation", **options})
     return ManipulationRules(place_of_task, settings.of_task("manipulation"), settings)
+
+
+def test_the_published_front_camera_is_a_setting() -> None:
+    """A setting that is not given is as if it had never been there: old runs go on."""
+    kinds = ({}, {"camera": "default"}, {"camera": "published"})
+    keys = [RunKeys(open_suite("worldinworld", kind), {}, 0).of_record("a", "b") for kind in kinds]
+    assert keys[0] == keys[1] != keys[2]
+    ours, theirs = TableEnv(table(), 48), TableEnv(table(), 48, published=True)
+    sight = theirs.observe()
+    assert sight.camera.hfov_deg == pytest.approx(40)
+    np.testing.assert_array_equal(sight.pose, front_pose(published=True))
+    np.testing.assert_array_equal(theirs.goal_picture()[0], sight.front)
+    assert (sight.front != ours.observe().front).any()
+    np.testing.assert_array_equal(sight.wrist, ours.observe().wrist)
+    assert sight.wrist.shape == (48, 48, 3)
+
+
+def test_the_camera_of_an_episode_is_the_one_set() -> None:
+    world = table().facts
+    episode: Any = SimpleNamespace(
+        table_task=world.params["task"], variation=world.params["variation"], instruction=table().task.instruction
+    )
+    for name, degrees in (("default", 38), ("published", 40)):
+        settings = LoopSettings.of({"task": "manipulation", "camera": name})
+        env = ManipulationTask(episode, world, settings).make_env()
+        assert env.camera.hfov_deg == pytest.approx(degrees)
 
 
 def plan_of(*poses: HandPose) -> ActionPlan:

@@ -40,7 +40,7 @@ class TableSight:
     def __init__(self, place: TableEnv, state: TableState) -> None:
         self.state = state
         self.camera = place.camera
-        self.pose: FloatArray = front_pose()
+        self.pose = place.pose
         self._place = place
         with place.at(state) as simulation:
             self.hand: HandPose = simulation.hand
@@ -63,6 +63,12 @@ class TableSight:
     def instances(self) -> NDArray[np.uint16]:
         """Numbers of things in the front view, (H, W)."""
         return self._view.instance
+
+    @cached_property
+    def wrist(self) -> Image:
+        """The view from the hand, (H, W, 3) uint8."""
+        with self._place.at(self.state) as simulation:
+            return simulation.wrist(self.camera.height)
 
     def expert(self) -> Sequence[HandPose]:
         """Return the poses of the scripted expert from here."""
@@ -95,8 +101,9 @@ class TableEnv:
 
     text_renderer = "manip/v2"
 
-    def __init__(self, world: Tabletop, size_px: int) -> None:
-        self.camera: Camera = front_camera(size_px)
+    def __init__(self, world: Tabletop, size_px: int, *, published: bool = False) -> None:
+        self.camera: Camera = front_camera(size_px, published=published)
+        self.pose: FloatArray = front_pose(published=published)
         self.reasons: list[str | None] = []
         self.unstable = False
         self.shares: tuple[tuple[float, ...], ...] = ()
@@ -223,7 +230,7 @@ class TableEnv:
             if len(self._pictures) >= 4 * _FUTURES:
                 self._pictures.clear()
             with self.at(state) as simulation:
-                self._pictures[state] = simulation.rgb(front_pose(), self.camera)
+                self._pictures[state] = simulation.rgb(self.pose, self.camera)
         return self._pictures[state]
 
     def goal_picture(self) -> tuple[Image, Image]:
@@ -231,7 +238,7 @@ class TableEnv:
         before = self.picture(self._start)
         with self.at(self._start) as simulation:
             simulation.task.finish(simulation)
-            return before, simulation.rgb(front_pose(), self.camera)
+            return before, simulation.rgb(self.pose, self.camera)
 
     @contextmanager
     def at(self, state: TableState) -> Iterator[Simulation]:

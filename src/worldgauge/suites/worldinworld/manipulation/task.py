@@ -64,6 +64,9 @@ class ManipulationSettings:
     revision: Literal["frames", "described"] | None = option(
         None, "Input of a language model as reviser: frames, or its description of them."
     )
+    camera: Literal["default", "published"] = option(
+        "default", "Front camera of the table. published: as in World-in-World.", later=True
+    )
 
 
 @closed_loop_tasks.register("manipulation")
@@ -150,7 +153,8 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
                 f"{episode.id}: '{episode.scene}' is no table of {episode.table_task} {episode.variation} on which to "
                 f"{episode.instruction}; correct the trial, or collect again"
             )
-        return TableEnv(table, self.parameters.view_px)
+        published = part_of(self.settings, ManipulationSettings).camera == "published"
+        return TableEnv(table, self.parameters.view_px, published=published)
 
     def goal(self, env: TableEnv) -> Goal:
         """Return the instruction, and views of the table at the start and when solved."""

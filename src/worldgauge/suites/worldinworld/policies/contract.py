@@ -130,6 +130,10 @@ class TableObservation(Protocol):
     def instances(self) -> NDArray[np.uint16]:
         """Numbers of things in the view, (H, W), 0 for all else."""
 
+    @property
+    def wrist(self) -> Image:
+        """The view of a camera on the hand, (H, W, 3) uint8."""
+
     def expert(self) -> Sequence[HandPose]:
         """Poses of the scripted expert from here. It knows everything, so only the proposer `scripted` may use it."""
 
