@@ -165,7 +165,8 @@ class EstimatorSpec:
 
     name: shown in tables. kind: of question that it answers; "decoder" finds camera paths, "policy" moves an arm.
     layout: in which of the ways of its kind it takes and gives arrays; of a policy "things" where it is given the
-    places of things. settings: all that changes its answers, plain JSON values.
+    places of things, "wrist" the view from the hand, "things wrist" both. settings: all that changes its answers, plain
+    JSON values.
     """
 
     name: str
@@ -336,7 +337,8 @@ class Scene:
     before the gripper moves. front: (H, W, 3) uint8 RGB. depth: (H, W) float32 metres along the optical axis, infinite
     where there is nothing. camera, pose: of both; pose is camera-to-world (4, 4), the camera's x right, y down, z
     forward. hand: (8,) where it is now. history: (k, 8) poses that were carried out, in order. seed: of all randomness.
-    things: {"name", "category", "colour", "place_m", "half_m"} of each, where the spec's layout is "things".
+    things: {"name", "category", "colour", "place_m", "half_m"} of each, where the spec's layout has "things".
+    wrist: (H, W, 3) uint8 RGB, the view of a camera on the hand, where the layout has "wrist".
     """
 
     instruction: str
@@ -350,6 +352,7 @@ class Scene:
     length: int
     seed: int
     things: Sequence[Mapping[str, Any]] = ()
+    wrist: np.ndarray[Any, Any] | None = None
 
 
 # Camera paths and encodings of actions --------------------------------------------------------------------------------
@@ -976,6 +979,9 @@ def scene_of(header: Mapping[str, Any], arrays: Arrays) -> Scene:
             raise ValueError("front: it is %s %s over depth %s" % (front.dtype, front.shape, depth.shape))
         if arrays["pose"].shape != (4, 4) or arrays["hand"].shape != (8,) or arrays["history"].shape[1:] != (8,):
             raise ValueError("pose, hand or history: their shapes are not (4, 4), (8,) and (k, 8)")
+        wrist = arrays.get("wrist")
+        if wrist is not None and (wrist.dtype != "uint8" or wrist.ndim != 3 or wrist.shape[2] != 3):
+            raise ValueError("wrist: it is %s %s" % (wrist.dtype, wrist.shape))
         return Scene(
             str(options["instruction"]),
             front,
@@ -988,6 +994,7 @@ def scene_of(header: Mapping[str, Any], arrays: Arrays) -> Scene:
             _number("length", options["length"], 1, int),
             _number("seed", options["seed"], 0, int),
             list(options.get("things", [])),
+            wrist,
         )
 
 

@@ -28,6 +28,19 @@ class Reach:
         return plans
 
 
+class Wrist:
+    """Goes to the first pixel of the wrist view in mm, then to the first thing; where it has none, to the origin."""
+
+    def __init__(self, layout=""):
+        self.spec = EstimatorSpec("wrist", "policy", layout, settings={})
+
+    def propose(self, scene):
+        plans = np.tile(scene.hand, (1, 2, 1))
+        plans[0, 0, :3] = 0 if scene.wrist is None else scene.wrist[0, 0] / 1000
+        plans[0, 1, :3] = scene.things[0]["place_m"] if scene.things else 0
+        return plans
+
+
 class Told:
     """Hands back what it was told, packed into the numbers of one pose a plan."""
 

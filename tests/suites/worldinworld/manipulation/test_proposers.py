@@ -270,6 +270,7 @@ def test_what_are_no_points(points: list[object]) -> None:
 HAND = HandPose(0.1, 0.2, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
+WRIST = np.random.default_rng(0).integers(0, 256, (224, 224, 3), dtype=np.uint8)
 POSE = np.eye(4)
 
 
@@ -294,13 +295,15 @@ def sight() -> Any:
     depth[5, 7] = np.inf  # nothing is there
     thing = SeenThing("red button", "button", "red", (0.25, 0.125, 0.75), (0.02, 0.02, 0.01))
     camera = Camera.from_vertical_fov(8, 6, 40)
-    return SimpleNamespace(front=front, depth=depth, camera=camera, pose=POSE, hand=HAND, things=(thing,))
+    return SimpleNamespace(front=front, depth=depth, camera=camera, pose=POSE, hand=HAND, things=(thing,), wrist=WRIST)
 
 
-def plans_of(text: str, n: int = 5, history: Any = (), length: int = 5, seed: int = 0) -> list[ActionPlan]:
+def plans_of(
+    text: str, n: int = 5, history: Any = (), length: int = 5, seed: int = 0, seen: Any = None
+) -> list[ActionPlan]:
     proposer = proposers.get("process")(PolicyKit("manipulation", length, options={"policy": text}))
     goal = Goal(text="push the red button")
-    return list(proposer.propose(sight(), goal, history, n, np.random.default_rng(seed)))
+    return list(proposer.propose(seen or sight(), goal, history, n, np.random.default_rng(seed)))
 
 
 @pytest.mark.parametrize("scheme", ["cmd", "pipe", "http"])
@@ -327,6 +330,22 @@ def test_it_is_told_everything_and_only_what_it_asks_for() -> None:
     assert plans_of(at("Told"), n=4)[0].poses[0][:3] == (4, 5, 0), "the first sample stays first"
     thing = plans_of(at("Reach?layout=things"))[0].poses[0]
     assert thing[:3] == (0.25, 0.125, 0.75)
+
+
+class Blind(SimpleNamespace):
+    """A sight whose wrist view must not be rendered."""
+
+    @property
+    def wrist(self) -> Any:
+        raise AssertionError("nobody asked for it")
+
+
+def test_the_wrist_view_is_rendered_only_for_a_policy_that_asks() -> None:
+    blind = Blind(**{name: value for name, value in vars(sight()).items() if name != "wrist"})
+    assert plans_of(at("Wrist?layout=things"), seen=blind)[0].poses[0][:3] == (0, 0, 0)
+    both = plans_of(at("Wrist?layout=things+wrist"))[0].poses
+    assert both[0][:3] == pytest.approx(tuple(WRIST[0, 0] / 1000))
+    assert both[1][:3] == (0.25, 0.125, 0.75)
 
 
 def test_a_policy_server_of_openpi_is_asked_through_its_adapter() -> None:

@@ -42,8 +42,8 @@ def farthest_points(points: ArrayLike, count: int) -> list[int]:
     return taken
 
 
-WITH_THINGS = "things"
-"""Layout of a policy that is given the positions of things."""
+LAYOUTS = ("", "things", "wrist", "things wrist")
+"""Layouts of a policy: whether it is given the positions of things, and the view from the wrist."""
 MAX_OFF = 0.01
 """Most deviation of a quaternion's length from 1."""
 
@@ -62,7 +62,8 @@ class ProcessProposer:
         self, observation: TableObservation, goal: Goal, history: History, n: int, rng: Rng
     ) -> list[ActionPlan]:
         """Request up to n plans, of more those that end farthest apart; invalid poses give a plan flagged `REFUSED`."""
-        policy = opened(self._at, ("", WITH_THINGS), served_code(self._at))
+        policy = opened(self._at, LAYOUTS, served_code(self._at))
+        wants = policy.spec.layout.split()
         executed = [pose for past in history for pose in past.executed if isinstance(pose, HandPose)]
         arrays: dict[str, NDArray[Any]] = {
             "front": observation.front,
@@ -71,7 +72,9 @@ class ProcessProposer:
             "hand": np.array(observation.hand),
             "history": np.array(executed, np.float64).reshape(-1, 8),
         }
-        things = [vars(thing) for thing in observation.things] if policy.spec.layout == WITH_THINGS else []
+        if "wrist" in wants:
+            arrays["wrist"] = observation.wrist
+        things = [vars(thing) for thing in observation.things] if "things" in wants else []
         options = common_options(goal.text, observation.camera, n, self._length, int(rng.integers(2**31)))
         answer = policy.estimate(
             arrays,
