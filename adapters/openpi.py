@@ -3,8 +3,8 @@
     --set proposer=process --set "policy=cmd:python -m worldgauge_serve openpi.py:OpenPi?url=ws://127.0.0.1:8000"
 
 The server runs in openpi's environment: uv run scripts/serve_policy.py --env LIBERO. Here: numpy, `worldgauge_serve`,
-and the packages websockets and msgpack (`worldgauge[realtime]`). Policies of LIBERO's form only: they move the hand,
-while those of DROID give speeds of joints.
+and the packages websockets and msgpack (`worldgauge[realtime]`). Policies of LIBERO's form (`form=deltas`) and of
+World-in-World's (`form=absolute&take=1,4,6,9`): they move the hand, while those of DROID give speeds of joints.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ NOMINAL_M, NOMINAL_RAD = 0.05, 0.5
 """The goal that the controller sets for an action of 1. The next action comes before the hand is there."""
 FINGER_M = 0.04
 """How far each finger of an open hand is from the middle."""
+LIBERO_FOOT_M = (-0.66, 0.0, 0.912)
 MOST_ACTIONS, MOST_BYTES = 1000, 1 << 24
 
 
@@ -40,12 +41,16 @@ class PolicyError(Exception):
 
 
 class OpenPi:
-    """A policy server of openpi: chunks of small moves of the hand.
+    """A policy server of openpi: chunks of moves of the hand.
 
     Args:
-        foot: Position of the arm's base in its training, metres; LIBERO's by default.
-        mirrored: Mirror the image, as its training images are; not verified.
+        form: "deltas", small moves as in LIBERO; or "absolute", poses as in World-in-World: x, y, z in metres, roll,
+            pitch, yaw in radians about fixed axes, and the gripper, -1 closed to 1 open.
+        foot: Position of the arm's base in its training, metres. By default LIBERO's, or for poses that of the table.
+        mirrored: Mirror the images, as LIBERO's training images are; not verified. By default not for poses.
+        turned: For poses: its hand frame is ours turned by 180 degrees about the approach axis, as in RLBench.
         actions: Most actions of a chunk that make a plan; 0 for all.
+        take: Which actions of a chunk make a plan, such as "1,4,6,9", from 0; empty for all.
         step_m: How far an action of 1 moves the hand, metres; `step_rad`: turns it, radians.
         reach: "measured" uses these steps; "nominal" uses the controller's goals, 0.05 m and 0.5 rad.
         answer_s: Longest wait for an answer; the first one compiles.
@@ -55,9 +60,12 @@ class OpenPi:
     def __init__(
         self,
         url: str = "ws://127.0.0.1:8000",
-        foot: Any = (-0.66, 0.0, 0.912),
-        mirrored: bool = True,
+        form: str = "deltas",
+        foot: Any = None,
+        mirrored: bool | None = None,
+        turned: bool = True,
         actions: int = 0,
+        take: Any = "",
         step_m: float = STEP_M,
         step_rad: float = STEP_RAD,
         reach: str = "measured",
@@ -67,10 +75,23 @@ class OpenPi:
         parts = urlsplit(url)
         if parts.scheme not in ("ws", "wss") or not parts.hostname or parts.username or parts.query:
             raise ValueError("openpi: url is ws://HOST:PORT or wss://HOST:PORT, without a password")
+        if form not in ("deltas", "absolute"):
+            raise ValueError(f"openpi: form is deltas or absolute, not {form!r}")
+        absolute = form == "absolute"
+        foot = (FOOT_M if absolute else LIBERO_FOOT_M) if foot is None else foot
+        mirrored = not absolute if mirrored is None else mirrored
         if np.shape(foot) != (3,) or not np.isfinite(np.asarray(foot, float)).all():
             raise ValueError(f"openpi: foot is {foot!r}; give three numbers, in metres")
         if actions < 0 or answer_s <= 0:
             raise ValueError("openpi: actions is not below 0, answer_s above")
+        try:
+            self._take = [int(one) for one in str(take).strip("[]").split(",") if one]
+        except ValueError:
+            self._take = [-1]
+        if min(self._take, default=0) < 0 or (self._take and actions):
+            raise ValueError(f"openpi: take is numbers from 0, such as 1,4,6,9, without actions; not {take!r}")
+        if absolute and (step_m, step_rad, reach) != (STEP_M, STEP_RAD, "measured"):
+            raise ValueError("openpi: step_m, step_rad and reach are for form=deltas")
         if reach not in ("measured", "nominal"):
             raise ValueError(f"openpi: reach is measured or nominal, not {reach!r}")
         if reach == "nominal":
@@ -86,17 +107,20 @@ class OpenPi:
         self._headers = {"Authorization": f"Api-Key {os.environ[key_env]}"} if key_env else {}
         self._url, self._here = url, is_local_host(parts.hostname)
         self._moved = np.asarray(foot, float) - FOOT_M
+        self._absolute, self._turned = absolute, absolute and turned
         self._mirrored, self._actions, self._answer_s = mirrored, actions, answer_s
         self._step = (float(step_m), float(step_rad))
-        settings = {"url": url, "foot": list(map(float, foot)), "mirrored": mirrored, "actions": actions}
-        settings.update(step_m=self._step[0], step_rad=self._step[1])
-        self.spec = EstimatorSpec("openpi", kind="policy", settings=settings)
+        settings = {"url": url, "form": form, "foot": list(map(float, foot)), "mirrored": mirrored}
+        settings.update({"actions": actions, "take": self._take})
+        settings.update({"turned": turned} if absolute else {"step_m": self._step[0], "step_rad": self._step[1]})
+        self.spec = EstimatorSpec("openpi", kind="policy", layout="wrist", settings=settings)
 
     def propose(self, scene: Scene) -> NDArray[np.float64]:
         """Return plans (n, l, 8), one per request to the server, which samples again each time."""
-        if not scene.instruction:
-            raise NotApplicable("openpi needs an instruction")
-        asked = observation(scene, self._moved, self._mirrored)
+        if not scene.instruction or scene.wrist is None:
+            raise NotApplicable("openpi needs an instruction and the wrist view")
+        asked = observation(scene, self._mirrored)
+        asked["observation/state"] = self._state(np.asarray(scene.hand, np.float64))
         options: dict[str, Any] = {"compression": None, "ping_interval": None, "max_size": MOST_BYTES}
         if self._here and "proxy" in inspect.signature(self._connect).parameters:
             options["proxy"] = None
@@ -106,9 +130,7 @@ class OpenPi:
                 plans = []
                 for _ in range(scene.n):
                     session.send(self._msgpack.packb(asked, default=pack_array))
-                    chunk = chunk_of(self._received(session))
-                    poses = carried_out(scene.hand, chunk[: self._actions or len(chunk)], *self._step)
-                    plans.append(poses[thinned(len(poses), scene.length)])
+                    plans.append(self._plan(scene, chunk_of(self._received(session))))
         except self._failures as error:
             raise PolicyError(
                 f"the policy server at {self._url} was lost: {_plain(error)}{proxy_note(self._url)}"
@@ -117,6 +139,24 @@ class OpenPi:
         if len(lengths) > 1:
             raise PolicyError(f"chunks of {' and '.join(map(str, sorted(lengths)))} actions came; one length was due")
         return np.stack(plans)
+
+    def _state(self, hand: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the policy is told of a hand pose (8,): turn as an axis and both fingers, or the pose itself."""
+        place = hand[:3] + self._moved
+        if self._absolute:
+            return np.concatenate([place, half_turned(hand[3:7]) if self._turned else hand[3:7], hand[7:]])
+        return np.concatenate([place, axis_angle(hand[3:7]), FINGER_M * hand[7] * np.array([1.0, -1.0])])
+
+    def _plan(self, scene: Scene, chunk: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Poses (l, 8) of a chunk."""
+        if max(self._take, default=0) >= len(chunk):
+            raise PolicyError(f"take names action {max(self._take)}, and a chunk of {len(chunk)} came, numbered from 0")
+        if self._absolute:
+            poses = absolute_poses(chunk, self._moved, self._turned)
+        else:
+            poses = carried_out(scene.hand, chunk, *self._step)
+        poses = poses[self._take] if self._take else poses[: self._actions or len(poses)]
+        return poses[thinned(len(poses), scene.length)]
 
     def _received(self, session: Any) -> Mapping[Any, Any]:
         until = time.monotonic() + self._answer_s
@@ -135,16 +175,13 @@ class OpenPi:
         return found
 
 
-def observation(scene: Scene, moved: NDArray[np.float64], mirrored: bool) -> dict[str, Any]:
-    """Input of a LIBERO-style policy: two images (the wrist's is black), the hand's state, and the instruction. `moved`
-    leads from the scene's world to that of training, metres."""
-    picture = scene.front[:, ::-1] if mirrored else scene.front
-    hand = np.asarray(scene.hand, np.float64)
-    fingers = FINGER_M * hand[7] * np.array([1.0, -1.0])
+def observation(scene: Scene, mirrored: bool) -> dict[str, Any]:
+    """Input of a policy but the hand's state: two images and the instruction."""
+    assert scene.wrist is not None
+    front, wrist = (picture[:, :: -1 if mirrored else 1] for picture in (scene.front, scene.wrist))
     return {
-        "observation/image": with_border(np.ascontiguousarray(picture)),
-        "observation/wrist_image": np.zeros((SIDE, SIDE, 3), np.uint8),
-        "observation/state": np.concatenate([hand[:3] + moved, axis_angle(hand[3:7]), fingers]),
+        "observation/image": with_border(front),
+        "observation/wrist_image": with_border(wrist),
         "prompt": scene.instruction,
     }
 
@@ -174,6 +211,23 @@ def carried_out(
         turn = turn / np.linalg.norm(turn)
         made.append(np.concatenate([place, turn, [float(action[6] <= 0)]]))
     return np.stack(made)
+
+
+def absolute_poses(actions: NDArray[np.float64], moved: NDArray[np.float64], turned: bool) -> NDArray[np.float64]:
+    """Hand poses (t, 8) of actions (t, 7) that are poses in the world of training, `moved` metres from the scene's."""
+    made = []
+    for action in actions:
+        roll, pitch, yaw = (from_axis_angle(turn) for turn in np.diag(action[3:6]))
+        turn = times(yaw, times(pitch, roll))
+        turn = half_turned(turn) if turned else turn
+        made.append(np.concatenate([action[:3] - moved, turn, [np.clip((action[6] + 1) / 2, 0, 1)]]))
+    return np.stack(made)
+
+
+def half_turned(quaternion: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A turn (4,), after half a turn of the hand about its own z axis; its y is positive, as in most of RLBench."""
+    made = times(quaternion, np.array([0.0, 0.0, 1.0, 0.0]))
+    return made if made[1] >= 0 else -made
 
 
 def thinned(count: int, length: int) -> NDArray[np.int64]:

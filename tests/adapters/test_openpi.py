@@ -6,11 +6,22 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
-from adapters.openpi import OpenPi, PolicyError, axis_angle, carried_out, from_axis_angle, thinned, times, with_border
+from adapters.openpi import (
+    OpenPi,
+    PolicyError,
+    absolute_poses,
+    axis_angle,
+    carried_out,
+    from_axis_angle,
+    half_turned,
+    thinned,
+    times,
+    with_border,
+)
 from PIL import Image
 
 from support.policy_server import policy_server
-from worldgauge.core.geometry import Camera
+from worldgauge.core.geometry import Camera, rotation_of_quaternion
 from worldgauge.suites.worldinworld.manipulation.process_proposer import checked_poses
 from worldgauge_serve import NotApplicable, Scene
 
@@ -24,7 +35,7 @@ def scene(**fields: Any) -> Scene:
     plain = Scene(
         "pick up the cup", front, np.ones((48, 64), np.float32), camera, np.eye(4), DOWN, np.zeros((0, 8)), 2, 4, 7
     )
-    return replace(plain, **fields)
+    return replace(plain, **{"wrist": front[::-1, ::-1], **fields})
 
 
 @pytest.mark.parametrize(("step_m", "step_rad"), [(0.0131, 0.14), (0.05, 0.5)])
@@ -95,8 +106,69 @@ def test_what_the_server_is_given_and_what_is_made_of_its_answer() -> None:
         first["observation/state"], [0.2 + 0.31 - 0.66, -0.1, 1.1 - 0.75 + 0.912, np.pi, 0, 0, 0.04, -0.04]
     )
     np.testing.assert_array_equal(first["observation/image"], with_border(scene().front[:, ::-1]))
-    assert first["observation/wrist_image"].shape == (224, 224, 3)
-    assert not first["observation/wrist_image"].any()
+    np.testing.assert_array_equal(first["observation/wrist_image"], with_border(scene().front[::-1]))
+
+
+QUARTER = np.pi / 2
+
+
+def test_absolute_actions_by_hand() -> None:
+    """Fixed axes: a quarter about x, then one about z, brings the hand's z to -y, then to x."""
+    actions = np.array([[0.2, -0.1, 1.1, QUARTER, 0, QUARTER, -1], [0.3, 0, 0.9, np.pi, 0, 0, 1], [0] * 6 + [0.5]])
+    plain = absolute_poses(actions, np.zeros(3), False)
+    np.testing.assert_allclose(plain[0], [0.2, -0.1, 1.1, 0.5, 0.5, 0.5, 0.5, 0], atol=1e-12)
+    np.testing.assert_allclose(rotation_of_quaternion(plain[0, 3:7]) @ [0, 0, 1], [1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(plain[1], [0.3, 0, 0.9, 1, 0, 0, 0, 1], atol=1e-12)
+    np.testing.assert_allclose(plain[2], [0, 0, 0, 0, 0, 0, 1, 0.75], atol=1e-12)
+    # The hand's x and y change their sign, its z stays.
+    turned = absolute_poses(actions, np.array([0.1, 0, 0]), True)
+    for one, other in zip(turned, plain, strict=True):
+        halved = rotation_of_quaternion(other[3:7]) @ np.diag([-1, -1, 1])
+        np.testing.assert_allclose(rotation_of_quaternion(one[3:7]), halved, atol=1e-12)
+    np.testing.assert_allclose(turned[0, :3], [0.1, -0.1, 1.1])
+
+
+def test_absolute_angles_are_those_of_an_independent_implementation() -> None:
+    rng = np.random.default_rng(3)
+    actions = np.column_stack([np.zeros((20, 3)), rng.uniform(-3, 3, (20, 3)), np.zeros(20)])
+    for action, pose in zip(actions, absolute_poses(actions, np.zeros(3), False), strict=True):
+        (a, b, c), (d, e, f) = np.cos(action[3:6]), np.sin(action[3:6])
+        about_x = np.array([[1, 0, 0], [0, a, -d], [0, d, a]])
+        about_y = np.array([[b, 0, e], [0, 1, 0], [-e, 0, b]])
+        about_z = np.array([[c, -f, 0], [f, c, 0], [0, 0, 1]])
+        np.testing.assert_allclose(rotation_of_quaternion(pose[3:7]), about_z @ about_y @ about_x, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "quaternion", "hand"),
+    [({}, [0, 1, 0, 0], [0, 1, 0, 0]), ({"turned": False}, [1, 0, 0, 0], [1, 0, 0, 0])],
+)
+def test_a_policy_of_absolute_poses(settings: dict[str, Any], quaternion: list[float], hand: list[float]) -> None:
+    chunk = np.zeros((10, 7), np.float32)
+    chunk[:, 0], chunk[:, 3], chunk[:, 6] = np.arange(10) / 100, np.pi, 1
+    with policy_server(chunk) as server:
+        policy = OpenPi(server.url, form="absolute", take="1,4,6,9", **settings)
+        assert (policy.spec.layout, policy.spec.settings["take"]) == ("wrist", [1, 4, 6, 9])
+        plans = policy.propose(scene(length=5))
+        assert policy.propose(scene(length=2)).shape == (2, 2, 8)
+    checked_poses(plans, 5, "openpi")
+    np.testing.assert_allclose(plans[0, :, 0], [0.01, 0.04, 0.06, 0.09], atol=1e-7)
+    np.testing.assert_allclose(plans[0, 0, 3:], [*hand, 1], atol=1e-6)
+    given = server.asked[0]
+    np.testing.assert_allclose(given["observation/state"], [0.2, -0.1, 1.1, *quaternion, 1])
+    np.testing.assert_array_equal(given["observation/image"], with_border(scene().front))
+    np.testing.assert_array_equal(given["observation/wrist_image"], with_border(scene().front[::-1, ::-1]))
+
+
+def test_half_a_turn_is_that_of_the_released_demonstrations() -> None:
+    """Straight down is (1, 0, 0, 0) here and (0, 1, 0, 0) there; their y is positive whichever sign ours has."""
+    for sign in (1.0, -1.0):
+        np.testing.assert_allclose(half_turned(np.array([sign, 0, 0, 0])), [0, 1, 0, 0])
+
+
+def test_a_chunk_that_lacks_what_is_taken() -> None:
+    with policy_server(np.zeros((5, 7), np.float32)) as server, pytest.raises(PolicyError, match="names action 9"):
+        OpenPi(server.url, take=[1, 9]).propose(scene())
 
 
 def test_fewer_actions_make_a_shorter_plan() -> None:
@@ -137,6 +209,8 @@ def test_a_silent_server_and_none_at_all() -> None:
 def test_needs_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotApplicable, match="needs an instruction"):
         OpenPi().propose(scene(instruction=""))
+    with pytest.raises(NotApplicable, match="the wrist view"):
+        OpenPi().propose(scene(wrist=None))
     monkeypatch.setenv("MY_KEY", "abc")
     with policy_server(ONE_STEP) as server:
         OpenPi(server.url, key_env="MY_KEY").propose(scene())
@@ -153,6 +227,11 @@ def test_needs_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"reach": "far"}, "measured or nominal"),
         ({"reach": "nominal", "step_m": 0.02}, "not both"),
         ({"step_m": 0}, "are above 0"),
+        ({"form": "joints"}, "deltas or absolute"),
+        ({"take": "1,b"}, "take is numbers from 0"),
+        ({"take": [-1]}, "take is numbers from 0"),
+        ({"take": "1", "actions": 2}, "without actions"),
+        ({"form": "absolute", "step_m": 0.02}, "are for form=deltas"),
         ({"step_rad": float("nan")}, "are above 0"),
     ],
 )

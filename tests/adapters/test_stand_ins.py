@@ -484,7 +484,7 @@ def test_the_policy_server_refuses_other_observations() -> None:
     camera = Camera.from_vertical_fov(64, 48, 60)
     front, hand = np.zeros((48, 64, 3), np.uint8), np.array([0.2, -0.1, 1.1, 1.0, 0, 0, 0, 1.0])
     depth = np.ones((48, 64), np.float32)
-    scene = Scene("take the cup", front, depth, camera, np.eye(4), hand, np.zeros((0, 8)), 1, 4, 7)
+    scene = Scene("take the cup", front, depth, camera, np.eye(4), hand, np.zeros((0, 8)), 1, 4, 7, wrist=front)
     with policy_server(np.zeros((5, 7), np.float32)) as server:
         OpenPi(server.url).propose(scene)
         (asked,) = server.asked

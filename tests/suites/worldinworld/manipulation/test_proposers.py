@@ -356,6 +356,7 @@ def test_a_policy_server_of_openpi_is_asked_through_its_adapter() -> None:
         assert [len(plan.poses) for plan in plans] == [5, 5]
         assert plans[0].poses[-1] == pytest.approx((0.2, *HAND[1:7], 1.0)), "ten moves of a centimetre, an open hand"
         assert {asked["prompt"] for asked in server.asked} == {"push the red button"}
+        np.testing.assert_array_equal(server.asked[0]["observation/wrist_image"], WRIST[:, ::-1])
         server.answer = np.zeros((10, 8), np.float32)
         with pytest.raises(ModelError, match="policy 'openpi' raised PolicyError: actions of 8 columns") as caught:
             plans_of(text, n=1)
