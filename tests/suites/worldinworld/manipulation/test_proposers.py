@@ -40,6 +40,7 @@ from worldgauge.suites.worldinworld.policies.contract import (
     proposers,
 )
 from worldgauge.worlds.tabletop.pose_plans import HandPose, bins_from_poses
+from worldgauge_serve import WireError, scene_of
 
 HOME = HandPose(0.1, 0.2, 1.3, 1.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -450,6 +451,20 @@ def test_none_is_named(given: dict[str, str]) -> None:
 def test_an_estimator_of_something_else(target: str) -> None:
     with pytest.raises(UsageError, match=r"'reach' is of kind '.*', layout '.*'; a policy is of kind 'policy'"):
         plans_of(at(target))
+
+
+@pytest.mark.parametrize("wrist", [WRIST[..., 0], WRIST[..., :2], WRIST.astype(np.float32)])
+def test_a_wrist_view_that_is_none_is_refused_by_the_server(wrist: Any) -> None:
+    seen = sight()
+    camera = {"width": 8, "height": 6, "fx": 8.0, "fy": 8.0, "cx": 4.0, "cy": 3.0}
+    options = {"instruction": "", "n": 1, "length": 1, "seed": 0, "camera": camera}
+    header = {"id": "1", "kind": "policy", "options": options}
+    arrays = {"front": seen.front, "depth": seen.depth, "pose": POSE, "hand": np.array(HAND)}
+    arrays["history"] = np.zeros((0, 8))
+    assert scene_of(header, arrays).wrist is None
+    np.testing.assert_array_equal(scene_of(header, {**arrays, "wrist": WRIST}).wrist, WRIST)
+    with pytest.raises(WireError, match="garbles wrist: it is"):
+        scene_of(header, {**arrays, "wrist": wrist})
 
 
 def test_checked_poses_leave_what_is_right_as_it_is() -> None:
