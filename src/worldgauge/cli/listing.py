@@ -164,7 +164,8 @@ def _benchmark_sets() -> Listing:
             }
             frozen = "frozen" if part.is_frozen else "not frozen"
             if part.baselines:
-                notes.append(f"{known.name}: scores of {len(part.baselines)} baselines of {part.suite} ship")
+                of = f" for {part.baseline_tasks} of {tasks} tasks" if part.baseline_tasks else ""
+                notes.append(f"{known.name}: scores of {len(part.baselines)} baselines of {part.suite} ship{of}")
             size = f"{part.megabytes:.0f} MB" if part.megabytes else "-"
             cells = (str(tasks or "-"), str(part.clusters or "-"), size, minutes_text(part.minutes), frozen)
             rows.append((f"{known.name} {known.version}", part.suite, *cells))

@@ -33,6 +33,7 @@ from worldgauge.engine.result import find_runs
 from worldgauge.engine.run_manifest import PACKAGES
 from worldgauge.engine.sets import DEFINITION, NamedSet, SetPart, digits_of, open_set, read_set
 from worldgauge.engine.shipped_scores import pack_scores
+from worldgauge.engine.store import read_journal
 from worldgauge.engine.suite.base import suites
 from worldgauge.engine.workers.site import cores_here
 from worldgauge.perception.cache import data_cache, locked
@@ -401,6 +402,8 @@ def ship_baselines(definition: Path, runs: Path) -> NamedSet:
         if (runs / suite).is_dir():
             ran = [run for run in find_runs([runs / suite]) if run.facts()["model"]["kind"] == "baseline"]
             part["baselines"] = sorted(run.facts()["model"]["name"] for run in ran)
+            done = len({task for run in ran for task in read_journal(run.journal_path)})
+            part |= {"baseline_tasks": done} if done < part["tasks_count"] else {}
             part["baselines_sha256"] = pack_scores(ran, definition / f"{suite}.scores.xz")
             part["spread"] = paired_spread([run.directory for run in ran])
     write_file(definition / DEFINITION, dumps(content, indent=1) + "\n")

@@ -331,8 +331,8 @@ def plan_evaluation(
         if part is not None:
             _check_disk(data_cache(), part.megabytes, f"the data of {name}", f"name another folder with {CACHE}")
         if part is not None and not make:
-            lacking = set(suites.get(name).baseline_addresses().values()) - set(part.baselines)
-            costs.append(declared_suite(part, asked, baselines=len(lacking)))
+            lacking = part.to_compute(suites.get(name).baseline_addresses().values())
+            costs.append(declared_suite(part, asked, baselines=lacking))
             continue
         place = find_data(request.data, name)
         places[name] = str(place)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from worldgauge.core.errors import UnknownNameError
@@ -54,6 +56,13 @@ def test_every_part_states_its_size_and_frozen_ones_their_tasks(name: str) -> No
         assert len(part.tasks) == (part.tasks_count if part.is_frozen else 0)
         assert part.baselines_file is None or part.baselines_file.stat().st_size < 1e6
     assert not any(part.is_frozen for part in named.parts) or "numpy" in named.made_with
+
+
+def test_a_baseline_with_scores_of_some_tasks_counts_as_a_part() -> None:
+    part = SetPart("glow", {}, tasks_count=8, baselines=("dim", "lit"))
+    assert part.to_compute(["dim", "lit", "new"]) == 1.0
+    assert replace(part, baseline_tasks=2).to_compute(["dim", "new"]) == 1.75
+    assert SetPart("glow", {}).to_compute([]) == 0.0
 
 
 def test_the_set_that_ranks_models_is_small_and_has_clusters() -> None:

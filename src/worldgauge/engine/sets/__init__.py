@@ -40,6 +40,8 @@ class SetPart:
         requests: Rollouts that generate them. 0 for one per task.
         fps: Frames per second of the recordings. 0 if a frame is a step without duration.
         task_s: CPU seconds per task beside the model's own, for a model whose video moves.
+        baselines: Names of baselines whose scores ship with worldgauge.
+        baseline_tasks: Tasks with shipped scores: those that a limit of this number chooses. 0 for all.
         spread: Standard deviation over clusters of the paired difference of two baselines, in the headline's unit.
     """
 
@@ -57,6 +59,7 @@ class SetPart:
     task_s: float = 0.0
     spread: float | None = None
     baselines: Sequence[str] = ()
+    baseline_tasks: int = 0
     baselines_sha256: str = ""
     baselines_file: Path | None = None
 
@@ -64,6 +67,11 @@ class SetPart:
     def is_frozen(self) -> bool:
         """Whether its digests are known."""
         return bool(self.files)
+
+    def to_compute(self, baselines: Iterable[str]) -> float:
+        """Number of baselines without shipped scores; a part of one counts as such."""
+        share = self.baseline_tasks / self.tasks_count if self.baseline_tasks else 1.0
+        return sum(1.0 - share * (name in self.baselines) for name in baselines)
 
     def folder(self, root: Path) -> Path:
         """Its folder in a set. One that was made before the suite was renamed keeps the old name."""
