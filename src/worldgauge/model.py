@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from worldgauge.core.model import ModelSpec, Needs, RolloutRequest, WorldModel
     from worldgauge.models import models
     from worldgauge.models.calibration import Calibrated
+    from worldgauge.models.session import KeepsState, Session, open_session
     from worldgauge.models.video_api import VideoApi
     from worldgauge.perception.decoders import DecodedPath, Decoder, DecodeRequest, decoders, open_decoder
     from worldgauge.perception.networks import choose_device, networks
@@ -42,6 +43,7 @@ __all__ = [
     "Decoder",
     "DepthAnything",
     "EndpointError",
+    "KeepsState",
     "Limits",
     "Message",
     "ModelSpec",
@@ -50,6 +52,7 @@ __all__ = [
     "Prices",
     "Problem",
     "RolloutRequest",
+    "Session",
     "VideoApi",
     "WorldModel",
     "agents",
@@ -62,6 +65,7 @@ __all__ = [
     "nav_control",
     "networks",
     "open_decoder",
+    "open_session",
     "proposers",
     "render_text",
     "revisers",
@@ -79,6 +83,7 @@ __getattr__, __dir__ = lazy(
         "core.model": "ModelSpec Needs RolloutRequest WorldModel",
         "models": "models",
         "models.calibration": "Calibrated",
+        "models.session": "KeepsState Session open_session",
         "models.video_api": "VideoApi",
         "perception.decoders": "DecodeRequest DecodedPath Decoder decoders open_decoder",
         "perception.networks": "choose_device networks",
