@@ -217,6 +217,7 @@ def test_rows_say_what_their_models_received(cheats: Path, loops: Path, tmp_path
 BUILT_IN = ["noise", "hedge", "memory", "drift", "forgetful", "degraded?level=0.3", "tiny"]
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_the_salt(loops: Path, tmp_path: Path) -> None:
     runs = [run("loopnav", model=BUILT_IN, data=loops, out=tmp_path / out, limit=1) for out in ("one", "two")]
     one, two = (sorted(each.folders, key=lambda folder: folder.directory.name) for each in runs)

@@ -66,6 +66,7 @@ def test_every_suite_has_a_demo_with_a_stand_in_and_all_floors(suite: str, full:
     kind(**shown.settings)  # its settings are known and allowed
 
 
+@pytest.mark.slow
 def test_a_part_makes_data_runs_report_and_card_and_ranks_the_model_in_the_part_of_yours(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "worldgauge.tools.demo", "mineanybuild", str(tmp_path / "mineanybuild")]
     done = subprocess.run(words, capture_output=True, text=True, timeout=900)

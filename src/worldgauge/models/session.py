@@ -21,7 +21,13 @@ Way = Literal["own", "start", "drawn"]
 
 @runtime_checkable
 class KeepsState(WorldModel, Protocol):
-    """A world model that keeps its own state between the parts of a session."""
+    """A world model that keeps its own state between the parts of a session.
+
+    Examples:
+        >>> from worldgauge.model import models
+        >>> isinstance(models.get("freeze")(), KeepsState)
+        False
+    """
 
     def begin(self, request: RolloutRequest) -> Any:
         """The state after the context of a request. Nothing is drawn."""
@@ -45,6 +51,16 @@ class Session:
         way: How a model is asked for the next frames. "own": the model keeps its state (`KeepsState`). "start": from
             the first context with all actions so far, equal to one long rollout unless the model looks ahead. "drawn":
             from its last frames, as many as its longest context.
+
+    Examples:
+        >>> from worldgauge.data import LOOP_WALK, Actions, Clip, Context
+        >>> from worldgauge.model import RolloutRequest, models, open_session
+        >>> from worldgauge.world import Camera
+        >>> still = Actions(LOOP_WALK, np.zeros((0, 4), np.float32))
+        >>> clip = Clip.from_array(np.zeros((1, 6, 8, 3), np.uint8), fps=20)
+        >>> request = RolloutRequest(Context(clip, None, still, Camera(8, 6, 5, 5, 4, 3)), horizon=1, seed=0)
+        >>> open_session(models.get("freeze")(), request).fork().way
+        'drawn'
     """
 
     def __init__(self, model: WorldModel, request: RolloutRequest, way: Way) -> None:

