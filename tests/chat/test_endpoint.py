@@ -9,7 +9,7 @@ from support.chat_endpoint import FakeEndpoint, error, likely, ok
 from worldgauge.chat.endpoint import model_and_url, open_chat
 from worldgauge.chat.prompt_runner import Asker
 from worldgauge.chat.prompts import Prompts
-from worldgauge.chat.reply import AnswerError, BudgetError, EndpointError, PromptTooLongError
+from worldgauge.chat.reply import AnswerError, BudgetError, EndpointError, NoAnswerError, PromptTooLongError
 from worldgauge.core.errors import UsageError
 from worldgauge.suites.worldinworld.policies.asking import read_mark
 
@@ -71,6 +71,21 @@ def test_a_run_repeats_exactly_from_its_recording_failures_included(endpoint: Fa
     with pytest.raises(AnswerError, match="no text"):
         mark(again, asks=2)
     assert len(endpoint.asked) == 3
+
+
+def test_a_run_that_goes_on_meets_replies_of_another_form_again(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+    """Silence may have been an outage, so it is asked about again; `off` asks about everything."""
+    endpoint.then(ok("no JSON"), ok(""), ok("{}"), ok("{}"))
+    given: dict[str, Any] = {"schema": {"type": "object"}, "temperature": 1.0}
+    for question, kind in (("a", AnswerError), ("b", NoAnswerError)):
+        with pytest.raises(kind):
+            open_chat(f"m@{endpoint.url}", tmp_path).ask(question, **given)
+    with pytest.raises(AnswerError):
+        open_chat(f"m@{endpoint.url}", tmp_path).ask("a", **given)
+    assert len(endpoint.asked) == 2
+    assert open_chat(f"m@{endpoint.url}", tmp_path).ask("b", **given).value == {}
+    assert open_chat(f"m@{endpoint.url}", tmp_path, replay="off").ask("a", **given).value == {}
+    assert open_chat(f"m@{endpoint.url}", tmp_path).ask("a", **given).replayed
 
 
 def test_a_prompt_that_was_too_long_is_shortened_again_in_replay(endpoint: FakeEndpoint, tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ class ChatModel(Chat):
         recording: Folder that stores everything.
         replay: "use" answers from the recording what it holds, "only" never calls the endpoint, "off" always calls it.
         replay_failures: With "only", a question that the model could not answer, or could not take, fails again as it
-            did, so that what was done instead is repeated too.
+            did, so that what was done instead is repeated too. With "use", only one that was answered in another form.
         prices: Prices of the endpoint.
         budget: Largest sum of money spent through the recording, which it requires.
         limits: Rate limits; their clock also times the waits.
@@ -309,11 +309,14 @@ class ChatModel(Chat):
         line = None if self._recording is None or self._replay == "off" else self._recording.find(key)
         if line is not None:
             return self._replayed(line, question)
-        if self._replay == "only":
-            line = self._recording.find_failed(key) if self._recording is not None and self._replay_failures else None
+        if self._recording is not None and self._replay_failures and self._replay != "off":
+            line = self._recording.find_failed(key)
             error = line.get("error") if line is not None else None
-            if isinstance(error, dict) and error.get("type") in _LASTING:
-                raise _LASTING[error["type"]](str(error.get("message")))
+            # A run that goes on meets a reply in another form again: policies have counted it.
+            repeated = _LASTING if self._replay == "only" else {AnswerError.__name__: AnswerError}
+            if isinstance(error, dict) and error.get("type") in repeated:
+                raise repeated[error["type"]](str(error.get("message")))
+        if self._replay == "only":
             raise EndpointError(
                 f"no recorded answer of {self.model} at {self.endpoint} to question {key}; "
                 "ask it with replay='use', or mend what has changed in it"
