@@ -287,6 +287,10 @@ class Searching(PlanSearch):
 
     def __init__(self, *rounds: Sequence[ActionPlan]) -> None:
         self.rounds, self._further = 1 + len(rounds), iter(rounds)
+        self.begun: list[tuple[Any, ...]] = []
+
+    def begin(self, candidates: Sequence[Candidate], *given: Any) -> None:
+        self.begun.append(([one.plan for one in candidates], *given))
 
     def further(self, candidates: Sequence[Candidate], *given: Any) -> Sequence[ActionPlan]:
         return next(self._further)
@@ -303,12 +307,14 @@ def test_a_planner_has_its_own_plans_imagined_round_by_round() -> None:
         return [None] * len(plans)
 
     left, right, two = (ActionPlan(from_letters(text), "a") for text in ("L", "R", "FF"))
-    search = Searching([left, FORWARD], [right, two], [], [], [])
-    run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), search, TwoDecisions(place), imagine, [1], steps.append)
+    search, proposer = Searching([left, FORWARD], [right, two], [], [], []), Proposals(lambda n: [FORWARD])
+    run_episode(place, Goal(), proposer, search, TwoDecisions(place), imagine, [1], steps.append)
     first_decision = [[from_letters("F")], [from_letters("L")], [from_letters("R"), from_letters("FF")]]
     assert calls == [*first_decision, [from_letters("F")]]  # the round without new plans ends the search
     assert ([len(step.candidates) for step in steps], steps[0].past.decision.chosen) == ([4, 1], 3)
     assert steps[0].true_values == (1.0, 1.0, 1.0, 2.0)
+    history = [step.past for step in steps]
+    assert search.begun == [([FORWARD], history, 3, proposer)] * 2, "once per decision, before any further plan"
 
 
 def test_without_a_model_a_planner_searches_nothing() -> None:
@@ -316,3 +322,4 @@ def test_without_a_model_a_planner_searches_nothing() -> None:
     steps: list[LoopStep] = []
     run_episode(place, Goal(), Proposals(lambda n: [FORWARD]), search, TwoDecisions(place), None, [1], steps.append)
     assert all(len(step.candidates) == 1 for step in steps)
+    assert not search.begun

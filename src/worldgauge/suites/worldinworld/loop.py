@@ -184,6 +184,7 @@ def run_episode(
         rollouts = imagine(observation, plans, number) if asked and imagine is not None else [None] * len(plans)
         candidates = _candidates(rules, plans, rollouts)
         if asked and imagine is not None and isinstance(reviser, PlanSearch):
+            reviser.begin(candidates, history, rules.candidates, proposer)
             candidates = _searched(candidates, reviser, observation, goal, rules, imagine, [*seed, number])
         decision = reviser.revise(candidates, observation, goal, history, generator(seed, number, "revise"))
         reason = rules.terminated_by(decision) or ("budget" if last else None)

@@ -268,6 +268,9 @@ class PlanSearch(ABC):
 
     rounds: int
 
+    def begin(self, candidates: Candidates, history: History, n: int, proposer: Proposer[Any]) -> None:  # noqa: B027
+        """Forget the last decision: `candidates` are the first imagined ones, of up to n that `proposer` made."""
+
     @abstractmethod
     def further(self, candidates: Candidates, observation: Any, goal: Goal, n: int, rng: Rng) -> Sequence[ActionPlan]:
         """Make up to n plans from all imagined `candidates` so far; the search ends when none of them is new."""
@@ -305,7 +308,7 @@ proposers: Registry[Callable[[PolicyKit], Proposer[Any]]] = Registry("proposer",
 """Facts of an entry: tasks, those that it serves; chat, whether it asks a language model."""
 revisers: Registry[Callable[[PolicyKit], Reviser[Any]]] = Registry("reviser", *_ROOMS, group="worldgauge.revisers")
 """Facts as of proposers; imagines, whether it looks at rollouts at all; and identity, of one that was trained: returns
-what its answers depend on."""
+what its answers depend on; and prompts, templates that no other reviser uses."""
 
 
 def queries_of(policy: object) -> list[Any]:
