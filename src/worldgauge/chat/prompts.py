@@ -7,7 +7,7 @@ them the whole text is the user's message. `$name` is replaced by a text or pict
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -113,7 +113,11 @@ class Prompts:
     @property
     def digest(self) -> str:
         """SHA-256 of all templates: two runs with the same digest use the same words."""
-        return digest_of("".join(self[name].digest for name in self.names()))
+        return self.digest_without(())
+
+    def digest_without(self, unused: Collection[str]) -> str:
+        """SHA-256 of all templates but those that nobody uses."""
+        return digest_of("".join(self[name].digest for name in self.names() if name not in unused))
 
 
 @cache

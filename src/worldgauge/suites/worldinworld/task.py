@@ -393,7 +393,9 @@ class LoopSettings:
         if settings.chat is None:
             return replace(settings, prompts_digest="")
         model_and_url(settings.chat)
-        return replace(settings, prompts_digest=prompts.digest)
+        acting = {settings.of_task(task).reviser for task in settings.asked}
+        others = [name for one in revisers if one.name not in acting for name in one.facts.get("prompts", ())]
+        return replace(settings, prompts_digest=prompts.digest_without(others))
 
     def unused(self, tasks: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Settings that differ from their defaults and belong to none of `tasks`, each with the tasks that own it."""

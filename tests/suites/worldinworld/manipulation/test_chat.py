@@ -604,7 +604,7 @@ def test_the_past_is_told_by_decision_and_shortened_from_its_beginning() -> None
     assert moves_in_words([], 0) == "nothing yet"
 
 
-@pytest.mark.parametrize("name", ["manipulation-propose", "manipulation-rewrite"])
+@pytest.mark.parametrize("name", ["manipulation-propose", "manipulation-repropose", "manipulation-rewrite"])
 def test_what_the_prompts_say_of_bins_is_so(name: str) -> None:
     text = " ".join(Prompts("worldgauge.suites.worldinworld")[name].text.split())
     table = bins_from_points([[0.2, 0.0, TABLE_M]])[0, 2]

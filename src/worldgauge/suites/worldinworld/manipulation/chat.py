@@ -102,12 +102,11 @@ class ManipulationReviser:
             return candidates[0].plan, 0
 
         def fields(squeeze: int) -> dict[str, Field]:
-            strips = [[] if one.rollout is None else anchor_strip(one.rollout, squeeze) for one in candidates]
-            return {**table_now(observation, goal, history, squeeze), "candidates": in_turn(candidates, strips)}
+            return shown_with_strips(candidates, observation, goal, history, squeeze)
 
         try:
             if self._revision == "described":
-                index = self._by_words(candidates, goal, seed, notes)
+                index = self._by_words("manipulation-pick", candidates, goal, seed, notes) % len(candidates)
             elif self._kind == "rewrite":
                 return self._asker.ask(
                     "manipulation-rewrite",
@@ -125,15 +124,17 @@ class ManipulationReviser:
             index = 0
         return candidates[index].plan, index
 
-    def _by_words(self, candidates: Sequence[Candidate], goal: Goal, seed: int, notes: dict[str, Any]) -> int:
-        """Return the candidate chosen by the description of its last frame; the last one if none is good enough."""
+    def _by_words(
+        self, prompt: str, candidates: Sequence[Candidate], goal: Goal, seed: int, notes: dict[str, Any]
+    ) -> int:
+        """Return the candidate chosen by the description of its last frame; -1 if none is good enough."""
         words = [
             "nothing was imagined" if one.rollout is None else self._described(one.rollout, goal, seed)
             for one in candidates
         ]
         notes["descriptions"] = words
-        index = self._asker.ask(
-            "manipulation-pick",
+        return self._asker.ask(
+            prompt,
             lambda squeeze: {
                 "instruction": str(goal.text),
                 "descriptions": "\n".join(f"{number}. {said}" for number, said in enumerate(words, start=1)),
@@ -144,7 +145,6 @@ class ManipulationReviser:
             asks=self._asks,
             schema=CHOICE,
         ).value
-        return index % len(candidates)
 
     def _described(self, rollout: Rollout, goal: Goal, seed: int) -> str:
         picture = rollout.seen(rollout.valid_len - 1)
@@ -155,6 +155,14 @@ class ManipulationReviser:
             seed=seed,
             asks=self._asks,
         ).value
+
+
+def shown_with_strips(
+    candidates: Sequence[Candidate], observation: TableObservation, goal: Goal, history: History, squeeze: int
+) -> dict[str, Field]:
+    """Return the table, the hand, the past, and each candidate with the frames in which its poses are reached."""
+    strips = [[] if one.rollout is None else anchor_strip(one.rollout, squeeze) for one in candidates]
+    return {**table_now(observation, goal, history, squeeze), "candidates": in_turn(candidates, strips)}
 
 
 def anchor_strip(rollout: Rollout, squeeze: int) -> list[Part]:

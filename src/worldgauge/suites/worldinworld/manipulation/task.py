@@ -28,6 +28,7 @@ from worldgauge.suites.worldinworld.manipulation.episodes import (
     ManipulationFormat,
     ManipulationSampler,
 )
+from worldgauge.suites.worldinworld.manipulation.iterative_reviser import ITERATIONS
 from worldgauge.suites.worldinworld.metrics import success, task_progress, trajectory_steps
 from worldgauge.suites.worldinworld.policies.contract import REFUSED, ActionPlan, Decision, History, TableObservation
 from worldgauge.suites.worldinworld.task import (
@@ -66,6 +67,9 @@ class ManipulationSettings:
     )
     camera: Literal["default", "published"] = option(
         "default", "Front camera of the table. published: as in World-in-World.", later=True
+    )
+    iterations: int = option(
+        ITERATIONS, "Revisers iterative and resample: most rounds of proposals per decision.", low=2, high=8, later=True
     )
 
 
@@ -106,6 +110,7 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         "demonstrations": "demonstrations",
         "moves": "cloned_moves",
         "revision": "revision",
+        "iterations": "iterations",
     }
     OwnSettings = ManipulationSettings
     shared_proposers: ClassVar[Mapping[str, Any]] = {"chat": TableProposer}
