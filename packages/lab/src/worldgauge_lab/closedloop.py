@@ -35,6 +35,9 @@ MODELS = ("oracle", "warp", "forgetful", "roll", "freeze", "noise")
 """References that imagine something, from right to wrong."""
 LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
 RATIOS = (0.0, 0.25, 0.5, 0.75, 1.0)
+ITERATIONS = (2, 3, 4, 6, 8)
+ITERATED = ("iterative", "resample")
+"""Revisers with that setting."""
 REVISERS = ("none", "random", "similarity", "oracle")
 VIEWS = {"perspective": "front", "panorama": "panorama"}
 ALPHA = 0.05
@@ -306,7 +309,7 @@ def _noise(asked: ClosedLoopRequest) -> list[ClosedLoopArm]:
 
 
 def _calls(asked: ClosedLoopRequest) -> list[ClosedLoopArm]:
-    """Each model asked at more and more of its decisions; also with more candidates, where these are given."""
+    """Each model asked at more and more of its decisions; also with more candidates, if given, and iterations."""
     arms = []
     for model in asked.models or ("oracle",):
         name = _said(model)
@@ -316,6 +319,8 @@ def _calls(asked: ClosedLoopRequest) -> list[ClosedLoopArm]:
             arms.append(ClosedLoopArm(label, model, {"tts_ratio": ratio}, name, base if ratio else None))
         for count in asked.candidates:
             arms.append(ClosedLoopArm(f"{name} M={count}", model, {"candidates": count}, f"{name}, M", base))
+        for count in ITERATIONS if asked.settings.get("reviser") in ITERATED else ():
+            arms.append(ClosedLoopArm(f"{name} T={count}", model, {"iterations": count}, f"{name}, T", base))
     return arms
 
 

@@ -49,6 +49,12 @@ def test_the_arms_that_the_user_adds() -> None:
     calls = STUDIES["calls"].arms(ClosedLoopRequest(models=("warp",), candidates=(2, 5)))
     assert [arm.settings for arm in calls if "candidates" in arm.settings] == [{"candidates": 2}, {"candidates": 5}]
     assert {arm.model for arm in calls} == {"warp"}
+    assert not any("iterations" in arm.settings for arm in calls)
+    for reviser in ("iterative", "resample"):
+        swept = STUDIES["calls"].arms(ClosedLoopRequest(models=("warp",), settings={"reviser": reviser}))
+        own = [arm for arm in swept if "iterations" in arm.settings]
+        assert [arm.settings["iterations"] for arm in own] == [2, 3, 4, 6, 8]
+        assert {(arm.family, arm.base) for arm in own} == {("warp, T", "warp at 0")}
     revisers = [
         arm.settings["reviser"] for arm in STUDIES["revision"].arms(ClosedLoopRequest(settings={"chat": "m@http://x"}))
     ]
