@@ -377,7 +377,7 @@ def wrist_pose(hand: ArrayLike) -> FloatArray:
     """Camera-to-world (4, 4) of the wrist camera at a hand pose (8,). Up in its picture is the hand's x axis."""
     c, s = math.cos(WRIST_TILT_RAD), math.sin(WRIST_TILT_RAD)
     mount = np.eye(4)
-    mount[:3, :3] = [[0, -c, -s], [1, 0, 0], [0, -s, c]]
+    mount[:3, :3] = np.array([[0, -c, -s], [1, 0, 0], [0, -s, c]])
     mount[:3, 3] = WRIST_M
     return matrix_of(hand) @ mount
 
