@@ -25,7 +25,10 @@ def test_every_adapter_stands_alone_and_says_what_it_is() -> None:
         assert all(line.startswith("from worldgauge_serve import") for line in imports), imports
 
 
-ALONE = ("nwm", "lingbot", "worldmem", "worldplay", "sana_wm", "vggt", "spatracker", "vipe", "diffuser_actor")
+ALONE = (
+    *("nwm", "lingbot", "worldmem", "worldplay", "sana_wm", "vggt", "spatracker", "vipe", "diffuser_actor"),
+    *("se3ds", "pathdreamer"),
+)
 
 
 def test_the_copies_run_without_the_package(tmp_path: Path) -> None:

@@ -19,8 +19,10 @@ from adapters.matrix_game2 import MatrixGame2
 from adapters.mineworld import MineWorld
 from adapters.nwm import NWM
 from adapters.oasis import Oasis
+from adapters.pathdreamer import Pathdreamer
 from adapters.realtime import Realtime
 from adapters.sana_wm import SanaWM
+from adapters.se3ds import SE3DS
 from adapters.wiw_svd import WiwSvd
 from adapters.worldmem import WorldMem
 from adapters.worldplay import WorldPlay
@@ -128,6 +130,8 @@ def rows() -> Iterator[Mapping[str, Row]]:
                 "image_to_video",
                 [lambda domain=domain: cosmos("p", domain=domain, backend=none()) for domain in arms],  # type: ignore[misc]
             ),
+            "SE3DS": Row("se3ds", "se3ds", [lambda: SE3DS(backend=none())]),
+            "Pathdreamer": Row("se3ds", "pathdreamer", [lambda: Pathdreamer(backend=none())]),
             "SVD†, walks": Row("svd_dagger", "wiw_svd", [lambda: WiwSvd(backend=none(channels=14))]),
             "SVD†, arm": Row("svd_dagger", "wiw_svd", [lambda: WiwSvd(backend=none(channels=10))]),
             **{name: fast(*names) for name, names in FAMILIES.items()},

@@ -64,6 +64,7 @@ def as_served(request: RolloutRequest) -> served.Request:
         given.poses,
         served.Actions(space, given.actions.values),
         served.Camera(**vars(given.camera)),
+        given.depth,
     )
     actions = None if request.actions is None else served.Actions(space, request.actions.values)
     told = {"poses": request.poses, "text": request.text, "caption": request.caption, "task": request.task}
@@ -125,13 +126,14 @@ def standing_in(*folders: str) -> Iterator[None]:
         yield
 
 
-SHADOWED = ("algorithms", "diffusers", "inference_video_scripts", "omegaconf", "pyrallis", "wan")
+SHADOWED = ("algorithms", "diffusers", "inference_video_scripts", "omegaconf", "pyrallis", "tensorflow", "wan")
 FOLDERS = (
     "open_oasis",
     "mineworld",
     "diamond",
     "nwm",
     "vggt",
+    "viewpoint",
     "spatracker",
     "vipe",
     "fastvideo",

@@ -1,0 +1,7 @@
+"""Config."""
+
+from three_calls import Config
+
+
+def get_config() -> Config:
+    return Config()
