@@ -26,6 +26,7 @@ from worldgauge.report.study_page import Figure, StudyPage, write_page
 from worldgauge.report.wording import number, times
 from worldgauge.result import run
 from worldgauge.suites.worldinworld.policies.contract import revisers
+from worldgauge.suites.worldinworld.published import leaderboard
 from worldgauge.suites.worldinworld.scoring import HEADLINE
 from worldgauge.suites.worldinworld.summary import summarize
 from worldgauge.suites.worldinworld.task import SUITE, closed_loop_tasks, serves, task_names
@@ -81,6 +82,7 @@ class ClosedLoopStudy:
         drawn: Points in a plane, lines of a sweep, a line over noise levels per task, or a list.
         measure: Metric on the horizontal axis. None if the arms themselves are what differs.
         caveat: What its readers must know.
+        printed: Makes a published table of success and of another measure of the same kind.
     """
 
     name: str
@@ -89,6 +91,7 @@ class ClosedLoopStudy:
     drawn: Literal["plane", "lines", "levels", "list"]
     measure: str | None = None
     caveat: str = ""
+    printed: Callable[[], Table] | None = None
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,11 @@ def conclude(
     shown = [_rows(study, points, gains, {row.label: row.flag for row in by_task.rows})]
     if len(by_task.columns) > 1:
         shown.append(by_task)
+    if study.printed is not None:
+        shown.append(study.printed())
     words = [
         *_correlation_words(study, tied),
+        *_printed_words(shown[-1] if study.printed else None),
         *_level_words(points),
         *filter(None, [study.caveat]),
         *_gain_words(gains, values, clusters),
@@ -217,6 +223,16 @@ def _correlation_words(study: ClosedLoopStudy, tied: Correlation | None) -> list
     name = MEASURES[study.measure]
     if tied.spearman is None or tied.interval is None or tied.pearson is None:
         return [f"Only {tied.n} models can be placed by {name}, or all alike: nothing can be said of a tie."]
+    return [
+        f"Over {tied.n} models, success and {name} go together by {_tie(tied)}.",
+        "Models are what is counted here, and some of them are degrees of one degradation: a tie among them is no "
+        "cause, and need not hold for others.",
+    ]
+
+
+def _tie(tied: Correlation) -> str:
+    """A correlation that is known, its interval, and what that means."""
+    assert tied.interval is not None
     low, high = tied.interval
     meant = (
         "models with more of it succeed more"
@@ -225,12 +241,16 @@ def _correlation_words(study: ClosedLoopStudy, tied: Correlation | None) -> list
         if high < 0
         else "the interval holds 0, so a tie can neither be concluded nor ruled out"
     )
-    return [
-        f"Over {tied.n} models, success and {name} go together by Spearman's r {tied.spearman:.2f} (95 % interval "
-        f"{low:.2f} to {high:.2f}; Pearson's r {tied.pearson:.2f}): {meant}.",
-        "Models are what is counted here, and some of them are degrees of one degradation: a tie among them is no "
-        "cause, and need not hold for others.",
-    ]
+    told = f"(95 % interval {low:.2f} to {high:.2f}; Pearson's r {tied.pearson:.2f})"
+    return f"Spearman's r {tied.spearman:.2f} {told}: {meant}"
+
+
+def _printed_words(printed: Table | None) -> list[str]:
+    if printed is None:
+        return []
+    rates, values = zip(*((row.cells[0].mean, row.cells[1].mean) for row in printed.rows), strict=True)
+    tied = correlation(values, rates, rng=np.random.default_rng(_SEED))
+    return [f"Over the {tied.n} models of World-In-World's leaderboard, success and its own quality: {_tie(tied)}."]
 
 
 def _level_words(points: Sequence[ArmResult]) -> list[str]:
@@ -383,6 +403,7 @@ STUDIES: Mapping[str, ClosedLoopStudy] = {
             "visual_quality",
             "This measure of quality needs no reference and takes fine noise for detail: models that draw noise lie "
             "farther right than they look.",
+            leaderboard,
         ),
         ClosedLoopStudy(
             "controllability", QUESTIONS["controllability"], _models_by_fidelity, "plane", "controllability_ssim"

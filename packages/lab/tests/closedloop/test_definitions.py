@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from worldgauge.core.errors import UsageError
 from worldgauge.core.paired_tests import holm, paired_difference
@@ -79,6 +80,18 @@ def test_a_tie_that_is_there_is_found_and_one_that_is_not_is_not_claimed() -> No
     mixed = dict(zip(labels, np.random.default_rng(1).permutation(len(labels)), strict=True))
     loose = found("controllability", {**order, "none": 0.0}, {label: float(v) for label, v in mixed.items()})
     assert "neither be concluded nor ruled out" in loose.words[0]
+
+
+def test_the_study_of_quality_adds_the_leaderboard() -> None:
+    labels = [arm.label for arm in STUDIES["quality"].arms(ClosedLoopRequest())]
+    told = found("quality", dict.fromkeys(labels, 0.5), {label: k / 9 for k, label in enumerate(labels)})
+    (board,) = [one for one in told.tables if one.title.startswith("Leaderboard")]
+    rates, values = zip(*((row.cells[0].mean, row.cells[1].mean) for row in board.rows), strict=True)
+    (said,) = [words for words in told.words if "16 models of World-In-World's leaderboard" in words]
+    assert f"Spearman's r {spearmanr(values, rates).statistic:.2f} " in said
+    assert "neither be concluded nor ruled out" in said
+    others = found("controllability", dict.fromkeys(labels, 0.5), {})
+    assert not [one for one in others.tables if one.title.startswith("Leaderboard")]
 
 
 def test_success_over_noise_tells_where_half_of_the_gain_is_lost_and_what_a_model_is_worth() -> None:

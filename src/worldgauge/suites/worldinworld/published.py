@@ -44,8 +44,9 @@ _N = {"AR": N_RECOGNITION, "ImageNav": N_NAVIGATION, "AEQA": N_QUESTIONS}
 
 
 def published() -> list[Table]:
-    """Tables 1 to 7 of the paper, by task. They are about other scenes and policies, so cells are never compared."""
-    data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
+    """Tables 1 to 7 of the paper, by task, and the leaderboard. They are about other scenes and policies, so cells are
+    never compared."""
+    data = _data()
     one, two, three, four, five, six, seven = (data[f"table{number}"]["rows"] for number in range(1, 8))
 
     def table(number: int, what: str, task: str, rows: Iterable[tuple[str, Numbers]], *notes: str) -> Table:
@@ -81,7 +82,31 @@ def published() -> list[Table]:
             table(7, f"{_NAMES[task]}: another language model as policy", task, _of(task, seven, _model))
             for task in ("AR", "ImageNav", "AEQA")
         ),
+        leaderboard(),
     ]
+
+
+def leaderboard() -> Table:
+    """Success at recognition of Table 1 and the generation quality that the project's leaderboard prints."""
+    data = _data()
+    agents = [row for row in data["table1"]["rows"] if row["base_policy"] == "VLM"]
+    rates = {_model(row): next(iter(_cells(row["AR"], "AR"))) for row in agents}
+    rows = [(_model(row), Cell(row["quality"], None, N_RECOGNITION)) for row in data["board"]["rows"]]
+    return Table(
+        metric=_METRICS["AR"],
+        title="Leaderboard, recognition: success and generation quality, as published",
+        unit="%",
+        better="higher",
+        columns=("success rate, %", "quality"),
+        rows=tuple(TableRow(name, (rates[name], quality), "published") for name, quality in rows),
+        notes=(data["board"]["source"], f"{data['board']['note']}.", _INTERVAL),
+        betters=("higher", "higher"),
+    )
+
+
+def _data() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads((files(__package__) / "published.json").read_text("utf-8"))
+    return found
 
 
 def successes(rate_pct: float, n: int, digits: int = 2) -> int:
