@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -105,6 +106,13 @@ class Prompts:
         if name not in self._templates:
             raise UnknownNameError("prompt", name, self._templates)
         return self._templates[name]
+
+    def extended(self, name: str, end: str) -> Prompts:
+        """These templates, with a text after the end of one of them."""
+        made = copy(self)
+        text = f"{self[name].text}\n\n{end.replace('$', '$$')}"
+        made._templates = {**self._templates, name: replace(self[name], text=text)}
+        return made
 
     def names(self) -> list[str]:
         """All names, sorted."""

@@ -19,6 +19,7 @@ from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.core.video import Clip
 from worldgauge.engine.options import given_fields
+from worldgauge.engine.resume import task_key
 from worldgauge.engine.suite.contract import Record, Score, Task
 from worldgauge.models import models
 from worldgauge.suites.worldinworld import task_index
@@ -447,6 +448,23 @@ def test_another_recogniser_makes_other_tasks_only_where_it_is_used(episodes, tm
     changed = {name.partition("/")[0] for name in before if before[name] != after[name]}
     assert "recognition" in changed
     assert "navigation" not in changed
+
+
+def test_records_made_before_a_later_setting_stay_valid() -> None:
+    """Those of a suite that does not know it."""
+
+    class Former(ClosedLoop):
+        @property
+        def settings(self) -> dict[str, Any]:
+            return {name: value for name, value in super().settings.items() if name != "shots"}
+
+    chat = {"chat": "m@http://localhost:1/v1", "task": "manipulation", "proposer": "chat"}
+    asked = Task("worldinworld", "manipulation/t", {}, "f")
+    former, unset, none, one = (
+        task_key(suite, asked, {"source": "m"}, 0)
+        for suite in (Former(**chat), ClosedLoop(**chat), ClosedLoop(**chat, shots=0), ClosedLoop(**chat, shots=1))
+    )
+    assert former == unset == none != one
 
 
 def test_answers_can_be_judged_again_without_asking_again() -> None:

@@ -240,12 +240,17 @@ class ClosedLoopTask(ABC, Generic[EpisodeT, EnvT, RulesT]):
 
     def policies(self) -> tuple[Proposer[Any], Reviser[Any]]:
         """Proposer and reviser."""
-        kit = replace(self.kit(self.settings), length=self.parameters.length)
+        kit = self.kit(self.settings)
+        kit = replace(kit, length=self.parameters.length, options={**kit.options, **self.episode_options()})
         proposer, reviser = self.parameters.proposer, self.parameters.reviser
         return (
             (self.shared_proposers.get(proposer) or proposers.get(proposer))(kit),
             (self.shared_revisers.get(reviser) or revisers.get(reviser))(kit),
         )
+
+    def episode_options(self) -> dict[str, Any]:
+        """Options of policies that depend on the episode."""
+        return {}
 
     @abstractmethod
     def make_env(self) -> EnvT:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suites.worldinworld.manipulation.table_sight import table_sight
+from suites.worldinworld.manipulation.table_sight import table, table_sight
 from worldgauge.chat.model import ScriptedChat
 from worldgauge.chat.prompt_runner import Misread, UnansweredError
 from worldgauge.chat.prompts import Prompts
@@ -19,20 +19,25 @@ from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import Camera, invert
 from worldgauge.suites.worldinworld.manipulation.chat import anchor_strip
+from worldgauge.suites.worldinworld.manipulation.episodes import TABLE_TASKS, ManipulationEpisode
 from worldgauge.suites.worldinworld.manipulation.prompts import (
     ASKS,
     AXES,
     AXIS_BINS,
+    EXAMPLE_SEED,
     ORIGIN_BINS,
     axes_m,
     discs_px,
+    example_of,
     marked_table,
     middles_px,
     pixels,
     radius_px,
     read_hand_plan,
 )
+from worldgauge.suites.worldinworld.manipulation.task import ManipulationTask
 from worldgauge.suites.worldinworld.policies.asking import (
+    HAND_PLAN,
     OUTSIDE,
     moves_in_words,
     plan_in_words,
@@ -52,8 +57,9 @@ from worldgauge.suites.worldinworld.policies.contract import (
     proposers,
     revisers,
 )
-from worldgauge.suites.worldinworld.task import serves
-from worldgauge.worlds.tabletop.contract import TABLE_M
+from worldgauge.suites.worldinworld.task import LoopSettings, serves
+from worldgauge.worlds.tabletop import Tabletop
+from worldgauge.worlds.tabletop.contract import SEEDS, TABLE_M
 from worldgauge.worlds.tabletop.pose_plans import (
     HandPose,
     bins_from_points,
@@ -61,6 +67,7 @@ from worldgauge.worlds.tabletop.pose_plans import (
     clip_plan,
     poses_from_bins,
 )
+from worldgauge.worlds.tabletop.simulation import Simulation
 
 GOAL = Goal(text="push the blue button")
 
@@ -336,6 +343,13 @@ def test_nothing_is_asked_where_nothing_was_imagined_or_there_is_one_candidate(r
         assert (decision.plan, decision.chosen) == ((PLANS[1] if "plans" in how else PLANS[0]), 0)
         assert decision.notes["asks"] == []
     assert decide(Asked(), base=True, kind="rewrite").chosen == 0
+
+
+def test_who_rewrites_is_shown_the_example_and_who_selects_is_not() -> None:
+    for kind in ("rewrite", "select"):
+        asked = Asked(select=choice(1), rewrite=written(HIGH))
+        decide(asked, kind=kind, example="like this")
+        assert text_of(asked[-1]).endswith("like this") is (kind == "rewrite")
 
 
 def test_it_rewrites_as_released() -> None:
@@ -619,3 +633,39 @@ def test_what_the_prompts_say_of_bins_is_so(name: str) -> None:
         fingers = (2 * (qx * qy - qz * qw), 1 - 2 * (qx * qx + qz * qz))
         out = (2 * (qx * qz + qy * qw), 2 * (qy * qz - qx * qw), 1 - 2 * (qx * qx + qy * qy))
         assert (abs(np.dot(fingers, across)), out) == (pytest.approx(1), pytest.approx((0, 0, -1)))
+
+
+@pytest.mark.parametrize("task", TABLE_TASKS)
+def test_the_poses_of_an_example_solve_its_table(task: str) -> None:
+    """In bins, as they are written; the table is of no split."""
+    assert not [name for name, seeds in SEEDS.items() if EXAMPLE_SEED in seeds]
+    text, simulation = example_of(task, 50), Simulation(Tabletop(task, seed=EXAMPLE_SEED))
+    reply = json.loads(text.splitlines()[-1])
+    for pose in read_hand_plan(reply, 50).poses:
+        assert not simulation.solved
+        assert not simulation.move(pose).failed
+    assert simulation.solved
+    assert f"What was to be done there: {simulation.task.instruction}\n" in text
+    assert set(reply) == set(HAND_PLAN["properties"])
+    assert len(json.loads(example_of(task, 1).splitlines()[-1])["poses"]) == 1
+
+
+def test_the_prompts_for_plans_end_with_an_example_of_the_task_at_hand() -> None:
+    asked: list[ChatQuestion] = []
+
+    def script(question: ChatQuestion) -> str:
+        asked.append(question)
+        return said(ROW)
+
+    propose(script, 1)
+    propose(script, 1, example="costs $5")
+    plain, shown = map(text_of, asked)
+    assert shown == f"{plain}\n\ncosts $5"
+    assert asked[0].prompt_version != asked[1].prompt_version
+    assert asked[0].prompt_version == Prompts("worldgauge.suites.worldinworld")["manipulation-propose"].label
+
+    episode = ManipulationEpisode("t", "s", "stack_cups", 0, "stack the cups")
+    settings = {"task": "manipulation", "proposer": "chat", "chat": "m@http://localhost:1/v1", "length": 3}
+    for shots, options in ((0, {}), (1, {"example": example_of("stack_cups", 3)})):
+        task = ManipulationTask(episode, table().facts, LoopSettings.of({**settings, "shots": shots}))
+        assert task.episode_options() == options

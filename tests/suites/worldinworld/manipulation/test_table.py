@@ -415,6 +415,8 @@ def test_a_plan_that_was_refused_before_is_a_failed_step_for_that_reason(place_o
         ({"expert_wrong": 2}, "expert_wrong"),
         ({"proposer": "cloned"}, "demonstrations"),
         ({"proposer": "process"}, "policy"),
+        ({"shots": 1}, "for a language model"),
+        ({"shots": 2}, "shots"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused_before_anything_runs(options: dict[str, Any], said: str) -> None:

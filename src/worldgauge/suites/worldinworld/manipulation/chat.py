@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from worldgauge.chat.prompt_runner import seed_of, thinned
+from worldgauge.chat.prompt_runner import Asker, seed_of, thinned
 from worldgauge.chat.prompts import Field, Part, sheet, titled
 from worldgauge.chat.reply import AnswerError, Reply
 from worldgauge.core.episode import Goal
@@ -39,6 +40,10 @@ class TableProposer(ChatProposer):
     """Plans of up to L poses, for manipulation."""
 
     asks, form = ASKS, HAND_PLAN
+
+    def __init__(self, kit: PolicyKit) -> None:
+        super().__init__(kit)
+        self._asker = _with_example(self._asker, kit, "manipulation-propose")
 
     def fields(self, observation: TableObservation, goal: Goal, history: History, squeeze: int) -> Mapping[str, Field]:
         """The table, the hand and the past."""
@@ -74,7 +79,7 @@ class ManipulationReviser:
             raise UsageError(f"the option revision must be 'frames' or 'described', got {self._revision!r}")
         self._kind = "select" if self._revision == "described" else kind_of(kit)
         self._asks = int(kit.options.get("asks", ASKS))
-        self._asker = asker_of(kit)
+        self._asker = _with_example(asker_of(kit), kit, "manipulation-rewrite", "manipulation-repropose")
 
     def revise(
         self, candidates: Candidates, observation: TableObservation, goal: Goal, history: History, rng: Rng
@@ -163,6 +168,13 @@ def shown_with_strips(
     """Return the table, the hand, the past, and each candidate with the frames in which its poses are reached."""
     strips = [[] if one.rollout is None else anchor_strip(one.rollout, squeeze) for one in candidates]
     return {**table_now(observation, goal, history, squeeze), "candidates": in_turn(candidates, strips)}
+
+
+def _with_example(asker: Asker, kit: PolicyKit, *names: str) -> Asker:
+    """An asker whose prompts for plans, of these names, end with the example, if one is given."""
+    for name in names if "example" in kit.options else ():
+        asker = replace(asker, prompts=asker.prompts.extended(name, kit.options["example"]))
+    return asker
 
 
 def anchor_strip(rollout: Rollout, squeeze: int) -> list[Part]:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from worldgauge.chat.prompts import Field
+from worldgauge.core.english import listed
 from worldgauge.core.episode import Goal
 from worldgauge.core.errors import UsageError
 from worldgauge.core.geometry import FloatArray, invert
 from worldgauge.core.image import Image
+from worldgauge.suites.worldinworld.manipulation.env import TableEnv
+from worldgauge.suites.worldinworld.manipulation.scripted_proposer import describe_plan
 from worldgauge.suites.worldinworld.policies.asking import moves_in_words, pose_in_words, read_poses, things_in_words
 from worldgauge.suites.worldinworld.policies.contract import ActionPlan, History, TableObservation
-from worldgauge.worlds.tabletop.pose_plans import BIN_M, WORKSPACE_LOW_M
+from worldgauge.worlds.tabletop import Tabletop
+from worldgauge.worlds.tabletop.contract import SEEDS
+from worldgauge.worlds.tabletop.pose_plans import BIN_M, WORKSPACE_LOW_M, bins_from_poses
 
 ORIGIN_BINS = (20, 10, 15)
 """Origin of the drawn axes, in bins: on the table top, at the side. The prompts say so too."""
@@ -156,3 +163,26 @@ def read_hand_plan(value: Mapping[str, Any], length: int) -> ActionPlan:
     poses = read_poses(value["poses"], length)
     words = " ".join(value["plan"].split())
     return ActionPlan((), "chat", aim={"text": words} if words else None, poses=poses)
+
+
+EXAMPLE_SEED = max(seeds.stop for seeds in SEEDS.values())
+"""Seed of the tables of examples; no split has it."""
+
+
+@cache
+def example_of(table_task: str, length: int) -> str:
+    """Return an example for prompts: another table in the prompts' words, and the expert's first poses as a reply."""
+    table = Tabletop(table_task, seed=EXAMPLE_SEED)
+    sight = TableEnv(table, 32).observe()
+    poses = tuple(sight.expert())[:length]
+    reply = {
+        "seen": f"On the table: {listed([thing.name for thing in sight.things])}.",
+        "reason": "Nothing is done yet.",
+        "plan": f"{describe_plan(poses, sight.hand, sight.things).capitalize()}.",
+        "poses": bins_from_poses(poses).tolist(),
+    }
+    return (
+        f"An example of a reply, at another table. What was to be done there: {table.task.instruction}\n"
+        f"The things, and the bins x, y, z of the middle of each:\n{things_in_words(sight.things)}\n"
+        f"The hand was at {pose_in_words(sight.hand)}.\n{json.dumps(reply)}"
+    )

@@ -29,6 +29,7 @@ from worldgauge.suites.worldinworld.manipulation.episodes import (
     ManipulationSampler,
 )
 from worldgauge.suites.worldinworld.manipulation.iterative_reviser import ITERATIONS
+from worldgauge.suites.worldinworld.manipulation.prompts import example_of
 from worldgauge.suites.worldinworld.metrics import success, task_progress, trajectory_steps
 from worldgauge.suites.worldinworld.policies.contract import REFUSED, ActionPlan, Decision, History, TableObservation
 from worldgauge.suites.worldinworld.task import (
@@ -70,6 +71,9 @@ class ManipulationSettings:
     )
     iterations: int = option(
         ITERATIONS, "Revisers iterative and resample: most rounds of proposals per decision.", low=2, high=8, later=True
+    )
+    shots: int = option(
+        0, "Example plans, by the expert, in a language model's prompts for plans: 0 or 1.", low=0, high=1, later=True
     )
 
 
@@ -141,12 +145,19 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         if settings.of_task(cls.name).proposer == "cloned" and own.demonstrations is None:
             what = "a folder that 'worldgauge collect demonstrations' has made"
             raise UsageError(f"proposer 'cloned' needs {what}: say which with --set demonstrations=...")
+        if own.shots and settings.chat is None:
+            raise UsageError("shots=1 is for a language model: say which with --set chat=MODEL@URL")
 
     @classmethod
     def check_installed(cls, settings: LoopSettings) -> None:
         """See `ClosedLoopTask`; the physics must be installed."""
         super().check_installed(settings)
         check_engine("leave it out with --set task=...")
+
+    def episode_options(self) -> dict[str, Any]:
+        """Return the example of `shots`."""
+        shots = part_of(self.settings, ManipulationSettings).shots
+        return {"example": example_of(self.episode.table_task, self.parameters.length)} if shots else {}
 
     def make_env(self) -> TableEnv:
         """Make the table at its start."""
