@@ -102,6 +102,12 @@ def measure_arms(
     study: Study, arms: Sequence[Arm], asked: StudyRequest
 ) -> tuple[list[Measure], list[ArmScores], dict[str, str]]:
     """Run the arms of a study."""
+    arms, result = run_models(study, arms, asked)
+    return measured(result, arms, asked)
+
+
+def run_models(study: Study, arms: Sequence[Arm], asked: StudyRequest) -> tuple[Sequence[Arm], RunResult]:
+    """Run the arms of a study, and the models beside them; returns both."""
     arms = [*arms, *beside_arms(texts_of_models(asked.beside))]
     for names in ([run_label(arm.label) for arm in arms], [arm.model for arm in arms]):
         if len(set(names)) < len(names):
@@ -119,10 +125,17 @@ def measure_arms(
         labels={arm.model: arm.label for arm in arms},
         progress=asked.progress,
     )
-    tables = result.table()
     if not any(result.scores.values()):
         why = next((f": {one.task}: {one.error}" for one in (*result.failures, *result.skips)), "")
         raise UsageError(f"study {study.name}: no task was scored, so there is nothing to compare{why}")
+    return arms, result
+
+
+def measured(
+    result: RunResult, arms: Sequence[Arm], asked: StudyRequest
+) -> tuple[list[Measure], list[ArmScores], dict[str, str]]:
+    """What a study has measured of its arms."""
+    tables = result.table()
     measures = _measures(result, asked.metrics)
     flags = {row.label: row.flag for row in tables[0].rows}
     name_in = {directory.name: name for name, directory in result.directories.items()}

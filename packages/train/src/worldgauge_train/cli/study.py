@@ -1,4 +1,4 @@
-"""`worldgauge study`: what memory, denoising steps, distillation and data are worth to a trained model."""
+"""`worldgauge study`: what memory, denoising steps, distillation and data are worth to a model, and held-out homes."""
 
 from __future__ import annotations
 
@@ -136,6 +136,22 @@ class Transfer(OfModels):
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldOut(OfModels):
+    """Compare rollouts of panoramas with coverage walks of homes that were not trained on: PSNR, SSIM, LPIPS and FVD.
+
+    --set lpips=NETWORK and --set fvd=NETWORK name the networks, as in loopnav.
+    """
+
+    clips: Annotated[int, typer.Option(help="Number of clips, spread over homes. FVD needs 200.", min=1)] = 20
+
+    def find(self, asked: StudyRequest) -> StudyFinding:
+        """See `StudyCommand.find`."""
+        from worldgauge_train.study_heldout import heldout_study
+
+        return heldout_study(asked, self.models(), self.clips)
+
+
+@dataclass(frozen=True, kw_only=True)
 class DataScaling(StudyCommand):
     """Train on more and more episodes, and fit a scaling law.
 
@@ -262,6 +278,7 @@ COMMANDS = tuple(
         ("denoising", Denoising, "mind --data data/mind --model trained:checkpoint"),
         ("distillation", Distillation, "mind --data data/mind --model trained:teacher --model trained:student"),
         ("transfer", Transfer, "worldinworld --data data --model trained:villages --model trained:homes"),
+        ("heldout", HeldOut, "worldinworld --data data/coverage-val --model trained:checkpoint"),
         ("data", DataScaling, "worldinworld --data data --base checkpoint --train coverage=data/coverage"),
     )
 )
