@@ -14,6 +14,7 @@ from worldgauge.worlds.indoor import Home
 from worldgauge.worlds.indoor.homes import LABELS, SPLIT_SIZE, SPLITS, scene_name, scene_seed, world_of
 from worldgauge.worlds.indoor.plan import HEIGHT_M
 from worldgauge.worlds.walking.geodesic import Geodesic
+from worldgauge.worlds.walking.primitives import Stance, from_letters, walked
 
 CLEARANCE_M = 0.25
 CAMERA = Camera.from_vertical_fov(96, 54, 60)
@@ -165,6 +166,29 @@ def test_free_floor_is_free(seed: int) -> None:
         world.floor.points_of(cells)[:, None] < low[:, 3:5]
     )
     assert not inside.all(-1).any()
+
+
+@pytest.mark.parametrize("seed", [1, 6])
+def test_a_walk_backwards_shows_the_rolled_panoramas(seed: int) -> None:
+    """Seen backwards, left and right change places. Edges at the seam are smoothed without what is beside them."""
+    world, camera = home(seed), Panorama(64, 36)
+    roomiest = np.unravel_index(int(world.floor.clearance_m.argmax()), world.floor.clearance_m.shape)
+    word = "LLFRRRFLFRR"
+    walk = [Stance(*world.floor.points_of(np.array(roomiest)).tolist(), 0.3)]
+    for step in from_letters(word):
+        walk.append(walked(world.floor, walk[-1], step)[0])
+    turned = [stance.turned(np.pi) for stance in walk]
+    back = turned[-1]
+    for step, there in zip(from_letters(word[::-1].translate(str.maketrans("LR", "RL"))), turned[-2::-1], strict=True):
+        back, collided = walked(world.floor, back, step)
+        assert not collided
+        np.testing.assert_allclose(
+            pose_from_yaw_pitch(back.at, back.yaw), pose_from_yaw_pitch(there.at, there.yaw), atol=1e-9
+        )
+    inner = [column for column in range(64) if column % 32 not in (0, 31)]
+    for ahead, behind in zip(walk, turned, strict=True):
+        rolled = np.roll(world.view(ahead.eye(), camera).rgb, 32, axis=1)
+        np.testing.assert_array_equal(world.view(behind.eye(), camera).rgb[:, inner], rolled[:, inner])
 
 
 def test_rooms_are_closed_and_doorways_wide() -> None:
