@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -19,9 +20,9 @@ from worldgauge.core.video import Clip
 from worldgauge.engine.collect import collect, count, make_item, world_seed_of
 from worldgauge.engine.run import run
 from worldgauge.engine.workers.pool import JobResult, Pool
-from worldgauge.suites.loopnav import collection
+from worldgauge.suites.loopnav import collection, walks
 from worldgauge.suites.loopnav import format as loopnav
-from worldgauge.suites.loopnav.collection import LoopNavCollection, stamp_of
+from worldgauge.suites.loopnav.collection import LoopNavCollection, LoopNavOptions, stamp_of
 from worldgauge.suites.loopnav.format import worlds_of
 from worldgauge.suites.loopnav.scenes import OTHER_CATEGORIES, coverage_of
 from worldgauge.suites.loopnav.suite import LoopNav
@@ -29,6 +30,7 @@ from worldgauge.suites.loopnav.tasks import episode_of
 from worldgauge.worlds import open_world
 from worldgauge.worlds.scan import Scan
 from worldgauge.worlds.voxel import Voxel
+from worldgauge.worlds.voxel.world import FAMILIES
 from worldgauge.worlds.walking.walk import Walk
 
 SMALL = {"settlements": 2, "ranges": (5,), "types": ("ABA", "ABCA"), "per_combination": 1, "size": (48, 27)}
@@ -108,6 +110,50 @@ def test_a_missing_file_is_made_again_and_leftovers_of_it_go(collected, monkeypa
     stem.with_name(f".{stem.name}.json.123.part").write_bytes(b"torn")
     collect("loopnav", root, **SMALL)
     assert contents(root) == before
+
+
+def test_families_of_scenes_are_kinds_too(collected, tmp_path):
+    options = {**SMALL, "kinds": ("urban", "savanna"), "settlements": 3, "types": ("ABA",)}
+    assert collect("loopnav", tmp_path, **options).failures == ()
+    assert set(worlds_of(tmp_path)) == {"urban_1", "savanna_village_1", "urban_2"}
+    assert json.loads((tmp_path / "worldgauge.json").read_text())["settings"]["kinds"] == ["urban", "savanna"]
+    (tasks, report) = list(LoopNav().tasks(tmp_path)), LoopNavCollection.check(tmp_path)
+    assert [task.skip for task in tasks] == [None] * 3
+    assert not [finding for finding in report.findings if finding.severity == "error"]
+    episode, _ = episode_of(next(task for task in tasks if "urban_1" in task.id))
+    assert re.fullmatch(r"A [a-z ,]*blocky city[^.]*\.", episode.caption)
+    with pytest.raises(RunError, match=r"collected with kinds \['urban', 'savanna'\], not \['urban'\]"):
+        collect("loopnav", tmp_path, **{**options, "kinds": ("urban",)})
+    # Without the option nothing is said of it.
+    assert "kinds" not in json.loads((collected[0] / "worldgauge.json").read_text())["settings"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_has_loops_of_all_ranges(family, tmp_path):
+    options = {"settlements": 3, "kinds": (family,), "ranges": (5, 15, 30, 50), "types": ("ABA", "ABCA")}
+    made = LoopNavCollection(tmp_path, LoopNavOptions(**options, per_combination=1, size=(48, 27)))
+    failures = [item.id for item in made.items() if not _is_walked(item.args)]
+    # One place at the water has no loop of 30 m in seven tries.
+    assert [name.rsplit("/", 1)[0] for name in failures] == ["ABA/aquatic_3/30"] * (family == "aquatic")
+
+
+def _is_walked(args) -> bool:
+    site = walks.open_location(None, "", "voxel", args["kind"], args["world_seed"], None, (48, 27)).site
+    try:
+        walks.record_loop(
+            site, kind=args["type"], radius=args["radius"], rng=np.random.default_rng(args["entropy"]), rule="released"
+        )
+    except walks.LoopFailedError:
+        return False
+    return True
+
+
+def test_kinds_that_are_none_and_other_worlds():
+    with pytest.raises(UsageError, match="Did you mean 'scifi'"):
+        collect("loopnav", "never", kinds=("sci-fi",))
+    with pytest.raises(UsageError, match="--kinds goes with --world voxel"):
+        collect("loopnav", "never", kinds=("urban",), world="minecraft")
 
 
 class TestCollection(CollectionTests):

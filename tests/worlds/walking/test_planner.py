@@ -28,6 +28,12 @@ def test_flat_ground_and_diagonals():
     blocks = {(11, 10, 4): "oak_slab", (12, 10, 4): "white_carpet", (13, 10, 4): "snow_layer"}
     path = Planner(meadow(blocks=blocks)).plan((10, 10, 4), WalkGoal(14, 10, 4))
     np.testing.assert_allclose(path, [[11.5, 10.5, 4.5], [12.5, 10.5, 4.0625], [13.5, 10.5, 4.125], [14.5, 10.5, 4]])
+    # A pavement of a quarter is a step up, three quarters are a jump that no diagonal passes.
+    blocks = {(11, 10, 4): "pavement_quarter", (12, 10, 4): "turf_three_quarter"}
+    path = Planner(meadow(blocks=blocks)).plan((10, 10, 4), WalkGoal(12, 10, 4))
+    np.testing.assert_allclose(path, [[11.5, 10.5, 4.25], [12.5, 10.5, 4.75]])
+    assert plan(meadow(blocks={(11, 10, 4): "pavement_quarter"}), (10, 10, 4), (11, 11, 4)) == [(11, 11, 4)]
+    assert len(plan(meadow(blocks={(11, 10, 4): "turf_three_quarter"}), (10, 10, 4), (11, 11, 4))) == 2
     # A diagonal is taken in the open and forbidden past one solid corner.
     assert plan(meadow(), (10, 10, 4), (11, 11, 4)) == [(11, 11, 4)]
     blocked = plan(meadow(blocks={(11, 10, 4): "stone"}), (10, 10, 4), (11, 11, 4))

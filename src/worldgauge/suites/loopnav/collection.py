@@ -37,7 +37,7 @@ from worldgauge.worlds.minecraft.places import place_of
 from worldgauge.worlds.minecraft.server import address
 from worldgauge.worlds.minecraft.viewer import MOST_PIXELS
 from worldgauge.worlds.scan.sources import scan_scenes
-from worldgauge.worlds.voxel.world import KINDS, VERTICAL_FOV_DEG
+from worldgauge.worlds.voxel.world import FAMILIES, KINDS, VERTICAL_FOV_DEG
 from worldgauge.worlds.walking.floor import check_walkable
 from worldgauge.worlds.walking.planner import Rule
 from worldgauge.worlds.walking.walk import LoopKind
@@ -59,6 +59,9 @@ class LoopNavOptions:
     settlements: int = option(12, "Number of worlds: villages, or what --world builds.", low=1, high=_MAX_SETTLEMENTS)
     ranges: tuple[int, ...] = option(RANGES, "Distances of the goals, in blocks.", low=1, high=_MAX_RADIUS)
     types: tuple[LoopKind, ...] = option(TYPES, "Kinds of loop.")
+    kinds: tuple[str, ...] = option(
+        KINDS, "With --world voxel: kinds of village and families of scenes, used in turn.", choices=(*KINDS, *FAMILIES)
+    )
     per_combination: int = option(20, "Loops per world, type and range.", low=1, high=_MAX_PER_COMBINATION)
     seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=2)
@@ -116,6 +119,8 @@ class LoopNavCollection(Collection):
     def check_options(self) -> None:
         """Check the options against what the game and its renderers can do."""
         options = self.options
+        if options.kinds != KINDS and options.world != "voxel":
+            raise UsageError("--kinds goes with --world voxel")
         if options.world != DOOM:
             check_walkable(options.world)
         scan_scenes(options.world, options.scenes, options.split)
@@ -141,6 +146,7 @@ class LoopNavCollection(Collection):
             **world,
             **({"no_look_around": True} if options.no_look_around else {}),
             **({"laps": options.laps} if options.laps > 1 else {}),
+            **({"kinds": list(options.kinds)} if options.kinds != KINDS else {}),
             "settlements": options.settlements,
             "ranges": list(options.ranges),
             "types": list(options.types),
@@ -301,8 +307,11 @@ class LoopNavCollection(Collection):
             return [(number, level.replace(":", "_"), level) for number, level in enumerate(levels)]
         if self.options.world not in ("voxel", "minecraft"):
             return [(number, f"{self.options.world}_{number + 1}", "") for number in range(self.options.settlements)]
-        kinds = [KINDS[settlement % len(KINDS)] for settlement in range(self.options.settlements)]
-        return [(number, f"{kind}_village_{number // len(KINDS) + 1}", kind) for number, kind in enumerate(kinds)]
+        kinds = self.options.kinds
+        rounds = [
+            (number, number // len(kinds) + 1, kinds[number % len(kinds)]) for number in range(self.options.settlements)
+        ]
+        return [(n, f"{kind}_village_{turn}" if kind in KINDS else f"{kind}_{turn}", kind) for n, turn, kind in rounds]
 
 
 def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
@@ -312,13 +321,13 @@ def stamp_of(settlement: int, type: LoopKind, radius: int, index: int) -> str:
     return moment.strftime("%m-%d_%H-%M-%S")
 
 
-_APPEARANCE = ("world", "server", "pictures", "no_look_around")
+_APPEARANCE = ("world", "server", "pictures", "no_look_around", "kinds")
 
 
 def _appearance(settings: Mapping[str, Any]) -> dict[str, Any]:
     """What of world and walk the files depend on: not the mode of the game, for those of ours give the same."""
     game = settings.get("game")
-    walk = {"no_look_around": settings.get("no_look_around", False)}
+    walk = {"no_look_around": settings.get("no_look_around", False), "kinds": settings.get("kinds", list(KINDS))}
     if game is None:
         return {"world": settings.get("world", "voxel"), "server": None, "pictures": "ours", **walk}
     server = None if game["server"] is None else list(address(game["server"]))

@@ -42,7 +42,7 @@ MAX_DROP = 4
 _STEPS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1)])
 
 # What the foot cell may hold while a body stands in it, and how high that lifts the feet.
-_LOW_SHAPES = {"slab", "layer", "carpet"}
+_LOW_SHAPES = {"slab", "layer", "carpet", "quarter", "three_quarter"}
 _FULL_SHAPES = {"cube", "top_slab", "stairs"}
 _NAMES = [SHAPES[shape] for shape in SHAPE_OF]
 _LOW = np.array([float(boxes_of(state)[0][5]) if name in _LOW_SHAPES else 0.0 for state, name in enumerate(_NAMES)])
@@ -65,7 +65,7 @@ class Planner:
         self._cells = np.argwhere(standable).astype(np.int32)
         self._index[standable] = np.arange(len(self._cells), dtype=np.int32)
         self._feet: FloatArray = self._cells[:, 2] + lift[standable]
-        self._low = _LOW[states] > 0
+        self._low = ((_LOW > 0) & (_LOW <= STEP_HEIGHT_M))[states]
 
     def standable(self, x: int, y: int, z: int) -> bool:
         """Tell whether a body can stand or swim with its feet in a cell. `x`, `y`, `z`: cell."""
@@ -283,7 +283,7 @@ RELEASED_NATURAL = frozenset(
 """Blocks that the release takes for natural ground (loopnav 1.3); dirt_path is the later name of grass_path."""
 
 _SNOW_LAYER = block("snow_layer")
-_FLAT = np.array([SHAPES[shape] in ("layer", "carpet") for shape in SHAPE_OF])
+_FLAT = _LOW > 0
 _FLAT_NAMES = ("snow", "carpet")
 _AIRS = ("air", "cave_air", "void_air")
 
