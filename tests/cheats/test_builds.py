@@ -19,7 +19,8 @@ from worldgauge.engine.suite.contract import Score, Task
 from worldgauge.report.compare import ReportVerdict, verdict_of_kinds
 from worldgauge.report.evidence import ComparedRun, Evidence
 from worldgauge.report.wording import Vocabulary
-from worldgauge.suites.mineanybuild.agents import Castle, CopyExample, Reader, castle, fenced, limits_of, read_stated
+from worldgauge.suites.mineanybuild.agents import Castle, CopyExample, Reader, castle, limits_of, read_stated
+from worldgauge.suites.mineanybuild.answer_forms import fenced
 from worldgauge.suites.mineanybuild.format import BUILD_KINDS
 from worldgauge.suites.mineanybuild.generate.commonsense import commonsense
 from worldgauge.suites.mineanybuild.scoring import HEADLINE

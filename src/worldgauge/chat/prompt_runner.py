@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from worldgauge.chat.model import Chat
-from worldgauge.chat.prompts import Field, Prompts, smaller
+from worldgauge.chat.prompts import Field, Prompts, PromptTemplate, smaller
 from worldgauge.chat.question import Message
 from worldgauge.chat.reply import AnswerError, EndpointError, NoAnswerError, PromptTooLongError, Reply
 
@@ -50,7 +50,7 @@ class Asker:
 
     def ask(
         self,
-        name: str,
+        name: str | PromptTemplate,
         fields: Callable[[int], Mapping[str, Field]],
         read: Callable[[Reply], T],
         *,
@@ -60,8 +60,9 @@ class Asker:
         samples: int = 1,
         **question: Any,
     ) -> Answered[T]:
-        """Ask with a template until the reply can be read."""
-        template, squeeze, attempt, problem = self.prompts[name], 0, 0, ""
+        """Ask with a template, or the one of a name, until the reply can be read."""
+        template = name if isinstance(name, PromptTemplate) else self.prompts[name]
+        squeeze, attempt, problem = 0, 0, ""
         settings = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens} | question
         note: dict[str, Any] = {"prompt": template.label, "asks": 0, "squeeze": 0, "problems": []}
         self.notes.append(note)
@@ -94,7 +95,7 @@ class Asker:
             note |= _facts(reply)
             return Answered(value, note)
         times = f" ({asks} times asked)" if asks > 1 else ""
-        raise failure(f"no usable reply to prompt '{name}': {problem}{times}")
+        raise failure(f"no usable reply to prompt '{template.name}': {problem}{times}")
 
     def taken(self) -> list[dict[str, Any]]:
         """The notes so far; `notes` is emptied."""

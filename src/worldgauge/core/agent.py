@@ -65,6 +65,9 @@ class Problem:
         choices: Words, one of which is the answer; empty when the answer is free.
         most: Largest size of the answer along each axis, in units of the suite; empty when there is no limit.
         truth: The right answer as text, for agents whose spec asks for it.
+        form: How the answer is written, a word of the suite; empty for the suite's usual form.
+        previous: The agent's answer of the round before, if it may answer again.
+        feedback: What became of that answer: texts, and pictures (H, W, 3) uint8.
 
     Examples:
         >>> Problem("task-1", "reasoning", "Which one fits?", seed=0, choices=("A", "B")).choices
@@ -82,6 +85,9 @@ class Problem:
     choices: tuple[str, ...] = ()
     most: tuple[int, ...] = ()
     truth: str | None = None
+    form: str = ""
+    previous: str | None = None
+    feedback: tuple[str | Image, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import pytest
 from worldgauge.chat.prompts import Prompts
 from worldgauge.core.agent import Agent, Answer, Problem, agents
 from worldgauge.core.errors import NotApplicableError, UnknownNameError
-from worldgauge.suites.mineanybuild.agents import example_of, fenced
+from worldgauge.suites.mineanybuild.agents import example_of
+from worldgauge.suites.mineanybuild.answer_forms import fenced
 from worldgauge.suites.mineanybuild.format import BUILD_KINDS, KINDS, LIMITS, Kind
 from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
 

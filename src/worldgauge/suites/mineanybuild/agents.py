@@ -8,20 +8,22 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.chat.answers import answer_text
 from worldgauge.chat.endpoint import open_chat
 from worldgauge.chat.model import Chat, ChatModel, Replay
 from worldgauge.chat.prompt_runner import Asker
-from worldgauge.chat.prompts import Field, Part, Prompts
+from worldgauge.chat.prompts import Field, Part, Prompts, PromptTemplate
 from worldgauge.chat.question import ChatQuestion, Message
 from worldgauge.core.agent import AgentSpec, Answer, Problem, agents
 from worldgauge.core.errors import NotApplicableError, UsageError
+from worldgauge.suites.mineanybuild.answer_forms import fenced, form_texts, template_in
 from worldgauge.suites.mineanybuild.format import BUILD_KINDS
-from worldgauge.suites.mineanybuild.metrics.blueprint_reading import read_blueprint
+from worldgauge.suites.mineanybuild.metrics.blueprint_reading import Form, read_blueprint
 from worldgauge.worlds.blocks.blueprint import AIR, Blueprint, Cells, base_name
 
 
@@ -30,6 +32,23 @@ def prompt_of(problem: Problem) -> str:
     if problem.kind == "planning":
         return "planning-simple" if problem.variant == "simple" else "planning-detailed"
     return problem.kind
+
+
+def form_of(problem: Problem) -> Form:
+    """Return the form of a build that is requested."""
+    return cast("Form", problem.form or "matrix")
+
+
+def template_of(problem: Problem, prompts: Prompts) -> PromptTemplate:
+    """Return the template for a problem, in the form and for the round that it has."""
+    template = prompts[prompt_of(problem)]
+    if problem.kind not in BUILD_KINDS:
+        return template
+    return template_in(template, problem.form, again=problem.previous is not None)
+
+
+MOST_PREVIOUS = 50_000
+"""Last characters of an earlier answer that are shown again."""
 
 
 def fields_of(problem: Problem) -> dict[str, Field]:
@@ -47,6 +66,10 @@ def fields_of(problem: Problem) -> dict[str, Field]:
         "instruction": problem.instruction,
         "limits": f"At most {layers} layers, {rows} rows in a layer and {cells} numbers in a row.",
     }
+    if problem.form == "fills":
+        build["limits"] = form_texts()["limits"].format(width=cells, height=layers, depth=rows)
+    if problem.previous is not None:
+        build |= {"previous": answer_text(problem.previous)[-MOST_PREVIOUS:], "feedback": problem.feedback}
     return build if problem.kind == "creativity" else {**build, "picture": _shown(problem)}
 
 
@@ -62,12 +85,6 @@ def _shown(problem: Problem) -> list[Part]:
 SIDE = 8
 """Default blocks per side of a build."""
 YES, NO = "Yes, it is.", "No, it is not."
-
-
-def fenced(cells: NDArray[np.int32]) -> str:
-    """Return a matrix [y][z][x] in a fenced block, one line per layer."""
-    layers = (json.dumps(layer, separators=(",", ":")) for layer in cells.tolist())
-    return "```json\n[" + ",\n".join(layers) + "]\n```"
 
 
 def dice(problem: Problem, name: str) -> np.random.Generator:
@@ -121,7 +138,7 @@ class Reader:
             raise NotApplicableError(f"task '{problem.task}' gives no materials to build of")
         listed = read_layers(problem.instruction, problem.materials, limits_of(problem))
         if listed is not None:
-            return Answer(fenced(listed.built.cells), {"read": "layers", "unknown": list(listed.unknown)})
+            return Answer(fenced(listed.built.cells, problem.form), {"read": "layers", "unknown": list(listed.unknown)})
         stated = read_stated(problem.instruction, problem.materials, limits_of(problem))
         size = stated.size or default_size(problem)
         told = len(stated.layers) in (1, size[0])
@@ -130,7 +147,7 @@ class Reader:
         if abs(stated.blocks - cells.size) < abs(stated.blocks - np.count_nonzero(cells != AIR)):
             cells = bands(size, numbers)  # so many blocks leave no room for an inside
         read = [name for name, found in zip(stated._fields, stated, strict=True) if found]
-        return Answer(fenced(cells), {"read": " ".join(read) or "nothing", "size": list(size)})
+        return Answer(fenced(cells, problem.form), {"read": " ".join(read) or "nothing", "size": list(size)})
 
 
 def bands(size: tuple[int, int, int], numbers: tuple[int, ...]) -> NDArray[np.int32]:
@@ -323,7 +340,7 @@ class CopyExample:
 
     def answer(self, problem: Problem) -> Answer:
         """Return the example's answer."""
-        template = self._prompts[prompt_of(problem)]
+        template = template_of(problem, self._prompts)
         example = example_of(template.text)
         return Answer(constant(problem) if example is None else example, {"prompt": template.label})
 
@@ -350,7 +367,7 @@ class SolidBox:
         if not problem.materials:
             raise NotApplicableError(f"task '{problem.task}' gives no materials to build of")
         stated = read_stated(problem.instruction, problem.materials, limits_of(problem))
-        return Answer(fenced(np.ones(stated.size or default_size(problem), np.int32)))
+        return Answer(fenced(np.ones(stated.size or default_size(problem), np.int32), problem.form))
 
 
 _ROOM_ANSWERS = (
@@ -386,7 +403,7 @@ class Castle:
         """Return the castle, or the constant answer."""
         if problem.kind in BUILD_KINDS:
             height, depth, width = limits_of(problem)
-            return Answer(fenced(castle(len(problem.materials))[:height, :depth, :width]))
+            return Answer(fenced(castle(len(problem.materials))[:height, :depth, :width], problem.form))
         found = ((re.search(form, problem.instruction.lower()), text) for form, text in _ROOM_ANSWERS)
         likely = next((match.expand(text) for match, text in found if match), YES)
         return Answer(problem.choices[0] if problem.choices else likely)
@@ -433,11 +450,12 @@ class DegradedAgent:
         rng = dice(problem, self.spec.name)
         if problem.kind not in BUILD_KINDS:
             return Answer(guess(problem, rng) if rng.random() < self._share else problem.truth)
-        built = read_blueprint(problem.truth, problem.materials).blueprint
+        built = read_blueprint(problem.truth, problem.materials, form=form_of(problem)).blueprint
         if built is None:
             raise NotApplicableError(f"task '{problem.task}': its right answer cannot be built")
         spoiled = (built.cells != AIR) & (rng.random(built.cells.shape) < self._share)
-        return Answer(fenced(np.where(spoiled, 1 + built.cells % len(problem.materials), built.cells)))
+        cells = np.where(spoiled, 1 + built.cells % len(problem.materials), built.cells)
+        return Answer(fenced(cells, problem.form))
 
 
 @agents.register("random")
@@ -451,7 +469,7 @@ class Random:
         rng = dice(problem, self.spec.name)
         if problem.kind not in BUILD_KINDS:
             return Answer(guess(problem, rng))
-        return Answer(fenced(random_cells(len(problem.materials), default_size(problem), rng)))
+        return Answer(fenced(random_cells(len(problem.materials), default_size(problem), rng), problem.form))
 
 
 def random_cells(materials: int, size: tuple[int, int, int], rng: np.random.Generator) -> Cells:
@@ -469,7 +487,7 @@ class Empty:
     def answer(self, problem: Problem) -> Answer:
         """Return the empty answer in the form that is asked for."""
         if problem.kind in BUILD_KINDS:
-            return Answer(fenced(np.full((1, 1, 1), AIR, np.int32)))
+            return Answer(fenced(np.full((1, 1, 1), AIR, np.int32), problem.form))
         return Answer("", {"gives_up": True})
 
 
@@ -533,7 +551,7 @@ class ChatAgent:
         asker = Asker(self._chat, self._prompts)
         fields = fields_of(problem)
         answered = asker.ask(
-            prompt_of(problem),
+            template_of(problem, self._prompts),
             lambda squeeze: fields,
             lambda reply: reply,
             seed=problem.seed,

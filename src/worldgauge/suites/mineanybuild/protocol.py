@@ -15,8 +15,11 @@ from worldgauge.core.errors import DataError, ModelError, WorldgaugeError
 from worldgauge.core.image import Image
 from worldgauge.core.io import write_file
 from worldgauge.engine.suite.contract import Record, Task, TaskContext, TaskData
-from worldgauge.suites.mineanybuild.format import KINDS, BuildSet, BuildTask, read_image
+from worldgauge.suites.mineanybuild.answer_forms import fenced
+from worldgauge.suites.mineanybuild.feedback import feedback_on
+from worldgauge.suites.mineanybuild.format import BUILD_KINDS, KINDS, BuildSet, BuildTask, read_image
 from worldgauge.suites.mineanybuild.format_reader import fingerprint_of, load
+from worldgauge.suites.mineanybuild.metrics.blueprint_reading import Form
 from worldgauge.suites.mineanybuild.settings import SUITE, BuildSettings
 from worldgauge.worlds.blocks.blueprint import Blueprint, tier_of
 
@@ -99,19 +102,32 @@ def perform(task: Task, model: Agent, task_context: TaskContext, settings: Build
     blinding = task_context.blinding
     seed = blinding.seed_of(problem.seed, problem.instruction, *problem.images)
     problem = replace(problem, task=blinding.name(task.id), seed=seed)
-    answer = _asked(model, problem)
-    if not answer_text(answer.text).strip() and not answer.notes.get("gives_up"):
-        what = "reasoning only" if answer.text.strip() else "no text"
-        raise ModelError(f"agent '{model.spec.name}' answered with {what}; give an answer, or `gives_up` in its notes")
-    text = answer.text.encode("utf-8", "replace")
+    rounds = settings.rounds if problem.kind in BUILD_KINDS else 1
+    earlier: list[Answer] = []
+    for number in range(1, rounds + 1):
+        answer = _asked(model, problem)
+        gives_up = answer.notes.get("gives_up")
+        if not answer_text(answer.text).strip() and not gives_up:
+            what = "reasoning only" if answer.text.strip() else "no text"
+            raise ModelError(
+                f"agent '{model.spec.name}' answered with {what}; give an answer, or `gives_up` in its notes"
+            )
+        text = answer.text.encode("utf-8", "replace")
+        task_context.progress(number, rounds)
+        if number == rounds or gives_up:
+            break
+        write_file(task_context.directory / f"answer-{number}.txt", text[:MOST_BYTES])
+        earlier.append(answer)
+        told = feedback_on(row_of(task), truth_of(task), answer.text, settings)
+        problem = replace(problem, previous=answer.text, feedback=told)
     write_file(task_context.directory / ANSWER, text[:MOST_BYTES])
-    task_context.progress(1, 1)
     facts: dict[str, Any] = {
         "control": "words",
         "characters": len(answer.text),
         "cut": len(text) > MOST_BYTES,
         "images": len(problem.images),
         "notes": dict(answer.notes),
+        **({"earlier": [dict(one.notes) for one in earlier]} if earlier else {}),
     }
     return Record(task, model.spec.name, task_context.directory, facts)
 
@@ -131,7 +147,8 @@ def problem_of(task: Task, settings: BuildSettings, *, seed: int, privileged: bo
         materials=row.materials,
         choices=choices_of(row.kind, row.variant),
         most=settings.limits,
-        truth=expected_text(task) if privileged else None,
+        truth=expected_text(task, settings.answer) if privileged else None,
+        form="" if settings.answer == "matrix" or row.kind not in BUILD_KINDS else settings.answer,
     )
 
 
@@ -149,20 +166,27 @@ def choices_of(kind: str, variant: str) -> tuple[str, ...]:
     return () if kind != "reasoning" else WORDS if variant == "judge" else LETTERS
 
 
-def expected_text(task: Task) -> str | None:
-    """Return the right answer as an agent would give it; for builds the true matrix in a fenced block."""
+def expected_text(task: Task, form: Form = "matrix") -> str | None:
+    """Return the right answer as an agent would give it; for builds the true one in a fenced block."""
     truth = truth_of(task)
+    if truth is not None and form != "matrix":
+        return fenced(truth.cells, form)
     if truth is not None:
         return f"```json\n{json.dumps(truth.rows(), separators=(',', ':'))}\n```"
     return row_of(task).answer
 
 
-def answer_of(record: Record) -> str:
+def answer_of(record: Record, file: str = ANSWER) -> str:
     """Return the agent's answer, with its original line ends."""
     try:
-        return (record.directory / ANSWER).read_bytes().decode("utf-8", "replace")
+        return (record.directory / file).read_bytes().decode("utf-8", "replace")
     except OSError as error:
-        raise DataError(f"{record.directory / ANSWER}: cannot be read ({error.strerror}); ask again") from error
+        raise DataError(f"{record.directory / file}: cannot be read ({error.strerror}); ask again") from error
+
+
+def earlier_answers(record: Record) -> list[str]:
+    """Return the answers of the rounds before the last one."""
+    return [answer_of(record, f"answer-{n}.txt") for n in range(1, len(record.facts.get("earlier", ())) + 1)]
 
 
 def _asked(model: Agent, problem: Problem) -> Answer:

@@ -27,6 +27,7 @@ from worldgauge.suites.mineanybuild.critics import (
     Submission,
     critics,
 )
+from worldgauge.suites.mineanybuild.feedback import reading_of
 from worldgauge.suites.mineanybuild.format import BuildTask
 from worldgauge.suites.mineanybuild.metrics.blueprint_matching import (
     best_shift_score,
@@ -36,12 +37,7 @@ from worldgauge.suites.mineanybuild.metrics.blueprint_matching import (
     occupancy_iou,
     typed_iou,
 )
-from worldgauge.suites.mineanybuild.metrics.blueprint_reading import (
-    BlueprintReading,
-    executable,
-    read_blueprint,
-    strict,
-)
+from worldgauge.suites.mineanybuild.metrics.blueprint_reading import executable, strict
 from worldgauge.suites.mineanybuild.metrics.scores import (
     Weighting,
     build_grade,
@@ -56,7 +52,7 @@ from worldgauge.suites.mineanybuild.metrics.scores import (
     reasoning_accuracy,
 )
 from worldgauge.suites.mineanybuild.metrics.soundness import soundness
-from worldgauge.suites.mineanybuild.protocol import answer_of, choices_of, row_of, truth_of
+from worldgauge.suites.mineanybuild.protocol import answer_of, choices_of, earlier_answers, row_of, truth_of
 from worldgauge.suites.mineanybuild.settings import BuildSettings
 from worldgauge.worlds.blocks.blueprint import Blueprint, base_name
 from worldgauge.worlds.blocks.views import contact_sheet
@@ -155,11 +151,6 @@ def score(record: Record, task_context: TaskContext, settings: BuildSettings) ->
     return sorted(found, key=lambda one: one.metric)
 
 
-def reading_of(row: BuildTask, text: str, settings: BuildSettings) -> BlueprintReading:
-    """Read the build in an answer as the settings demand."""
-    return read_blueprint(text, row.materials, most=settings.limits, parser=settings.parser)
-
-
 def submission_of(record_task: str, row: BuildTask, built: Blueprint, truth: Blueprint | None) -> Submission:
     """Return what a critic sees of a build, with the true build except for creativity."""
     seen = None if row.kind == "creativity" else truth
@@ -189,7 +180,11 @@ def _build(
         "random_matching": None if truth is None else random_matching(truth, row.materials),
         **_bounds(record.task, settings),
         **_asked(record),
+        **({} if reading.pieces is None else {"pieces": reading.pieces}),
     }
+    if settings.rounds > 1:
+        texts = (*earlier_answers(record), text)
+        told["rounds"] = [_round(record.task, row, truth, one, settings) for one in texts]
     prefix = f"{row.kind}/"
     yield make_score(record, "build_executable", executable(reading), facts=told, prefix=prefix)
     yield make_score(record, "build_strict", strict(reading), prefix=prefix)
@@ -200,8 +195,7 @@ def _build(
         grades, why = _graded(critic_of(settings), submission, task_context, settings)
         if _talks(settings):
             # What the free critic says, beside one that asks a language model.
-            free = critics.get(FREE)(CriticKit()).grade(submission, 0).grades
-            marks = evaluation(submission.kind, True, free, weights=settings.weights)
+            marks = _by_rules(submission, settings)
             yield make_score(record, "build_evaluation", marks, prefix=f"{submission.kind}/{FREE}/")
         sound = soundness(built)
         for name in SOUND:
@@ -229,6 +223,24 @@ def _build(
         yield _score(record, name, value, _TOO_LARGE if truth.blocks else _NO_BLOCKS, prefix=prefix)
     total = comprehensive(reading.executable, marks, matched) if counts else None
     yield _score(record, "build_comprehensive", total, lacking if marks is None else _NO_BLOCKS, prefix=prefix)
+
+
+def _by_rules(submission: Submission, settings: BuildSettings) -> float | None:
+    free = critics.get(FREE)(CriticKit()).grade(submission, 0).grades
+    return evaluation(submission.kind, True, free, weights=settings.weights)
+
+
+def _round(
+    task: Task, row: BuildTask, truth: Blueprint | None, text: str, settings: BuildSettings
+) -> dict[str, float | None]:
+    """What an answer of one round is worth, in percent: full marks by the free critic, and F1 except for creativity."""
+    built = reading_of(row, text, settings).blueprint
+    marks: float | None = 0.0
+    f1 = 0.0
+    if built is not None:
+        marks = full_marks(_by_rules(submission_of(task.id, row, built, truth), settings))
+        f1 = 100 * ((matching_f1(truth, built) if truth is not None else None) or 0.0)
+    return {"full_marks": marks, **({} if truth is None or row.kind == "creativity" else {"f1": f1})}
 
 
 def _bounds(task: Task, settings: BuildSettings) -> Bounds:
@@ -316,9 +328,9 @@ def _marked(critic: Critic, row: BuildTask, text: str, seed: int) -> tuple[Commo
 
 def _asked(record: Record) -> Mapping[str, Any]:
     """What the answer took, where the agent says it, in numbers that can be."""
-    notes = record.facts.get("notes", {})
-    said = {name: notes.get(name) for name in ("input_tokens", "output_tokens", "cost")}
-    return {name: value for name, value in said.items() if _is_amount(value)}
+    rounds = [*record.facts.get("earlier", ()), record.facts.get("notes", {})]
+    said = {name: [notes.get(name) for notes in rounds] for name in ("input_tokens", "output_tokens", "cost")}
+    return {name: sum(values) for name, values in said.items() if all(map(_is_amount, values))}
 
 
 def critic_tokens(facts: Mapping[str, Any]) -> float | None:

@@ -12,8 +12,10 @@ from worldgauge.chat.prompts import Prompts
 from worldgauge.core.errors import UsageError
 from worldgauge.engine.options import option, options_of
 from worldgauge.engine.suite.settings import chat_prices, check_chat_budget, naming_setting, with_parity
+from worldgauge.suites.mineanybuild.answer_forms import form_digest
 from worldgauge.suites.mineanybuild.critics import critics
 from worldgauge.suites.mineanybuild.format import LIMITS, Kind
+from worldgauge.suites.mineanybuild.metrics.blueprint_reading import Form
 
 SUITE = "mineanybuild"
 ACCESS = frozenset({"chat_recording", "chat_replay", "chat_budget", "chat_prices", "chat_key_env", "prompts"})
@@ -34,7 +36,7 @@ RELEASED = {
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """All settings of the suite. The two digests are computed from the others."""
+    """All settings of the suite. The digests are computed from the others."""
 
     task: Kind | None = option(None, "Run only this kind of task. Default: all.")
     most: str = option("x".join(map(str, LIMITS)), "Maximum height x depth x width of an answer, in blocks.")
@@ -53,6 +55,14 @@ class BuildSettings:
     prompts_digest: str = ""
     critic_digest: str = ""
     critic_tokens: int = option(1024, "Maximum number of tokens per reply of the critic.", low=1)
+    answer: Form = option("matrix", "How builds are written: as published (matrix), or in fewer tokens.", later=True)
+    rounds: int = option(
+        1, "Answers per build, with feedback after each. The last one counts.", low=1, high=10, later=True
+    )
+    feedback: Literal["pictures", "differences"] = option(
+        "pictures", "Feedback after a round: views of the build, or counts and examples of its errors.", later=True
+    )
+    answer_digest: str = option("", "", later=True)
     gradings: int = option(1, "Gradings per build. The median counts.", low=1)
     parser: Literal["ours", "first", "released"] = option(
         "ours", "Matrix of an answer that counts: last, first, or as released."
@@ -82,12 +92,23 @@ class BuildSettings:
             )
         if talks:
             check_extra(settings.chat_replay)
+        if settings.answer != "matrix" and settings.parser == "released":
+            raise UsageError(f"answer={settings.answer} is not of the release; leave out parser=released and parity")
+        if settings.feedback != "pictures" and settings.rounds == 1:
+            raise UsageError(f"feedback={settings.feedback} needs a second round: give rounds=2 or more")
+        words = "" if settings.as_published else form_digest()
         prompts = Prompts("worldgauge.suites.mineanybuild", settings.prompts)
         if settings.chat is not None:
             model_and_url(settings.chat)
         # A critic that grades otherwise than before is another one: its scores are made again.
         version = f"{settings.critic}@{critics.entry(settings.critic).facts['version']}"
-        return replace(settings, prompts_digest=prompts.digest if talks else "", critic_digest=version)
+        settings = replace(settings, prompts_digest=prompts.digest if talks else "", critic_digest=version)
+        return replace(settings, answer_digest=words)
+
+    @property
+    def as_published(self) -> bool:
+        """Whether each build is one answer with a matrix."""
+        return self.answer == "matrix" and self.rounds == 1
 
     @property
     def limits(self) -> tuple[int, int, int]:

@@ -25,10 +25,11 @@ from worldgauge.engine.suite.contract import (
     TaskView,
 )
 from worldgauge.suites.mineanybuild import protocol, scoring, summary
+from worldgauge.suites.mineanybuild.feedback import reading_of
 from worldgauge.suites.mineanybuild.format import BUILD_KINDS, missing
 from worldgauge.suites.mineanybuild.metrics.blueprint_reading import REASONS, WARNINGS
 from worldgauge.suites.mineanybuild.protocol import answer_of, row_of, shown_with, truth_of
-from worldgauge.suites.mineanybuild.scoring import HEADLINE, reading_of
+from worldgauge.suites.mineanybuild.scoring import HEADLINE
 from worldgauge.suites.mineanybuild.settings import ACCESS, RELEASED, SUITE, BuildSettings
 from worldgauge.worlds.blocks.blueprint import Blueprint
 from worldgauge.worlds.blocks.mesh import Mesh, mesh_of
@@ -111,6 +112,13 @@ class MineAnyBuild(AnsweredSuite):
     def read_settings(cls, given: Mapping[str, Any]) -> BuildSettings:
         """Settings made of plain values, with the digests of the files they name."""
         return BuildSettings.of(given)
+
+    @property
+    def departures(self) -> list[str]:
+        """See `Suite.departures`; other forms of answers, and rounds, are not the paper's either."""
+        own = [f"{name}={getattr(self.options, name)}" for name in ("answer", "rounds", "feedback")]
+        said = f"Not the paper's protocol: {', '.join(own)}. Do not compare these rows with the paper's."
+        return [*super().departures, *([] if self.options.as_published else [said])]
 
     def missing_data(self, source: Path) -> list[str]:
         """Files of tasks that the folder does not have, and a language model that is named but not used."""

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,11 @@ def summarize(
     tables += [_soundness(entries)] if builds else []
     tables += [_by_group(entries, kind, "tier", TIERS, "difficulty") for kind in builds]
     tables += [_by_group(entries, "planning", "variant", DETAIL, "instruction")] if "planning" in builds else []
+    tables += [
+        _by_round(entries, kind)
+        for kind in builds
+        if any("rounds" in one.facts for e in entries for one in e.of(HEADLINE, kind))
+    ]
     tables += [_reasoning(entries)] if "reasoning" in asked else []
     tables += [_commonsense(entries)] if "commonsense" in asked else []
     tables += [_reasons(entries)] if builds else []
@@ -390,9 +396,38 @@ def _reasons(entries: Sequence[BuildScores]) -> Table:
     return Table("reading", "Plans by outcome", "tasks", "neither", tuple(columns), tuple(rows))
 
 
+_PIECES = (
+    "Pieces: words, up to three digits, marks side by side and line ends of the blueprint, without the plan. They "
+    "stand for tokens if an endpoint counts none."
+)
+
+
+def _by_round(entries: Sequence[BuildScores], kind: str) -> Table:
+    """Full marks and F1 of each answer of a build."""
+    own = [entry for entry in entries if entry.expected(kind)]
+    told = {entry.label: [one for one in entry.of(HEADLINE, kind) if "rounds" in one.facts] for entry in own}
+    count = max(len(score.facts["rounds"]) for scores in told.values() for score in scores)
+    names = ("full_marks", "f1") if kind != "creativity" else ("full_marks",)
+
+    def cells(entry: BuildScores) -> Iterator[Cell]:
+        scores = told[entry.label]
+        for name, number in product(names, range(count)):
+            # An agent that gave up early keeps its last answer.
+            rounds = [score.facts["rounds"] for score in scores]
+            values = [one[min(number, len(one) - 1)][name] for one in rounds]
+            yield make_cell(values, (0.0, 100.0), None, clusters=map(cluster_of_score, scores))
+
+    columns = tuple(f"{name.replace('full_marks', 'full marks')}, {n + 1}" for name, n in product(names, range(count)))
+    note = "Graded by the critic rules. Other tables show the last round."
+    title = f"{kind.capitalize()}: full marks and F1 by round"
+    return Table(f"{kind}/by_round", title, "%", "higher", columns, _rows(own, [kind], cells), (note,))
+
+
 def _cost(entries: Sequence[BuildScores]) -> Table:
     """What an answer took, where agents say it, and what grading it took."""
     names = {"input_tokens": "tokens in", "output_tokens": "tokens out", "cost": "cost"}
+    in_lines = ("pieces per block",) if any("pieces" in one.facts for e in entries for one in e.of(HEADLINE)) else ()
+    notes = (_PIECES,) if in_lines else ()
     rows = []
     for entry in entries:
         own = entry.of(HEADLINE)
@@ -408,8 +443,19 @@ def _cost(entries: Sequence[BuildScores]) -> Table:
             cell(placed, [score.facts["output_tokens"] / score.facts["blocks"] for score in placed], None),
             cell(graded, [critic_tokens(score.facts) for score in graded], expected),
         )
+        written = [score for score in own if score.facts.get("pieces")]
+        if in_lines:
+            pieces = [score.facts["pieces"] / score.facts["blocks"] for score in written]
+            cells = (*cells, cell(written, pieces, None))
         rows.append(TableRow(entry.label, cells, entry.kind))
-    columns = (*names.values(), "tokens out per block", "critic's tokens")
+    columns = (*names.values(), "tokens out per block", "critic's tokens", *in_lines)
     return Table(
-        "cost", "Cost per answer", "1", "neither", columns, tuple(rows), betters=tuple("neither" for _ in columns)
+        "cost",
+        "Cost per answer",
+        "1",
+        "neither",
+        columns,
+        tuple(rows),
+        notes,
+        betters=tuple("neither" for _ in columns),
     )

@@ -19,9 +19,10 @@ from worldgauge.engine.store import RunFolder, atomic_write, record_entry
 from worldgauge.engine.suite.contract import Record, Table, TableRow, Task
 from worldgauge.engine.suite.scores import make_cell, sort_rows
 from worldgauge.suites.mineanybuild.critics import Critic, CriticError
+from worldgauge.suites.mineanybuild.feedback import reading_of
 from worldgauge.suites.mineanybuild.metrics.scores import comprehensive, swiss, voting_scores
 from worldgauge.suites.mineanybuild.protocol import answer_of, row_of
-from worldgauge.suites.mineanybuild.scoring import critic_of, reading_of, submission_of
+from worldgauge.suites.mineanybuild.scoring import critic_of, submission_of
 from worldgauge.suites.mineanybuild.settings import SUITE, BuildSettings, FailedPlans
 
 ROUNDS = 3

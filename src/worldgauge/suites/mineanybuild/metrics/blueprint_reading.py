@@ -307,6 +307,97 @@ def _three_levels(layers: Any, cells_apart: tuple[type, ...]) -> bool:
     return not set(map(type, chain.from_iterable(chain.from_iterable(layers)))) & set(cells_apart)
 
 
+Form = Literal["matrix", "layers", "fills", "runs"]
+"""How a build is written, one line per row or box except in a matrix. "." is air.
+
+layers: "Layer 1", "Layer 2-4" for equal layers, each followed by its rows: numbers between blanks.
+runs: the same, and 12x3 stands for twelve times number 3.
+fills: boxes x1 y1 z1 x2 y2 z2 NUMBER, corners included, from 0, y up; later boxes replace earlier ones.
+"""
+_LAYER_LINE = re.compile(r"layer\s+(\d{1,4})(?:\s*-\s*(\d{1,4}))?\s*:?", re.IGNORECASE)
+_RUN = re.compile(r"(?:(\d{1,4})[x*])?(\.|-?\d{1,9})")
+_FILL_LINE = re.compile(r"(?:fill\s+)?" + r"(\d{1,4})[\s,]+" * 6 + r"(\.|-?\d{1,9})", re.IGNORECASE)
+_PIECE = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]+|_|\n")
+MOST_FILLED = 2**26
+"""Cells of all boxes of an answer together; more is oversized."""
+
+
+def count_pieces(text: str) -> int:
+    """Count words, up to three digits, marks side by side, and line ends: a stand-in for tokens of no tokenizer."""
+    return len(_PIECE.findall(text))
+
+
+def read_lines(text: str, form: Form, most: tuple[int, int, int]) -> Matrix:
+    """Read a build in a form of lines; nothing beyond `most` is allocated."""
+    lines = [line.strip() for line in re.sub(r"(?:#|//)[^\n]*", "", _DASHES.sub("-", text)).splitlines()]
+    lines = [line for line in lines if line]
+    return _read_fills(lines, most) if form == "fills" else _read_layers(lines, most, runs=form == "runs")
+
+
+def _read_layers(lines: Sequence[str], most: tuple[int, int, int], *, runs: bool) -> Matrix:
+    height = 0
+    layers: list[tuple[int, list[list[int]]]] = []
+    for line in lines:
+        if opened := _LAYER_LINE.fullmatch(line):
+            first, last = int(opened[1]), int(opened[2] or opened[1])
+            if first != height + 1 or last < first:
+                raise UnreadableMatrix("bad_line")
+            height = last
+            layers.append((last - first + 1, []))
+        elif layers:
+            layers[-1][1].append(_read_row(line, most[2], runs))
+        else:
+            raise UnreadableMatrix("bad_line")
+        if height > most[0] or len(layers[-1][1]) > most[1]:
+            raise UnreadableMatrix("oversized")
+    rows = [row for times, layer in layers for row in times * layer]
+    if not rows:
+        raise UnreadableMatrix("empty")
+    counts = [len(layer) for times, layer in layers for _ in range(times)]
+    values = np.fromiter(chain.from_iterable(rows), np.int32)
+    return Matrix(np.array(counts), np.array([len(row) for row in rows]), values, points=False)
+
+
+def _read_row(line: str, most: int, runs: bool) -> list[int]:
+    row: list[int] = []
+    for word in line.split():
+        run = _RUN.fullmatch(word)
+        if run is None or (run[1] and not runs):
+            raise UnreadableMatrix("bad_line")
+        times = int(run[1] or 1)
+        if len(row) + times > most:
+            raise UnreadableMatrix("oversized")
+        row += times * [_number_of(run[2])]
+    return row
+
+
+def _read_fills(lines: Sequence[str], most: tuple[int, int, int]) -> Matrix:
+    boxes = []
+    filled = 0
+    for line in lines:
+        fill = _FILL_LINE.fullmatch(line)
+        if fill is None:
+            raise UnreadableMatrix("bad_line")
+        x1, y1, z1, x2, y2, z2 = (int(fill[n]) for n in range(1, 7))
+        low, high = map(min, (y1, z1, x1), (y2, z2, x2)), map(max, (y1, z1, x1), (y2, z2, x2))
+        box = [slice(a, b + 1) for a, b in zip(low, high, strict=True)]
+        filled += math.prod(side.stop - side.start for side in box)
+        if filled > MOST_FILLED or any(side.stop > limit for side, limit in zip(box, most, strict=True)):
+            raise UnreadableMatrix("oversized")
+        boxes.append((box, _number_of(fill[7])))
+    if not boxes:
+        raise UnreadableMatrix("empty")
+    height, depth, width = (max(box[axis].stop for box, _ in boxes) for axis in range(3))
+    cells = np.full((height, depth, width), AIR, np.int32)
+    for box, number in boxes:
+        cells[tuple(box)] = number
+    return Matrix(np.full(height, depth), np.full(height * depth, width), cells.ravel(), points=False)
+
+
+def _number_of(word: str) -> int:
+    return AIR if word == "." else int(word)
+
+
 Parser = Literal["ours", "first", "released"]
 
 REASONS: Mapping[str, str] = {
@@ -314,6 +405,7 @@ REASONS: Mapping[str, str] = {
     "unclosed_fence": "a fence that is not closed",
     "not_a_list": "fenced parts, but none that starts with a bracket",
     "bad_json": "the matrix is no JSON",
+    "bad_line": "a line that does not have the requested form",
     "not_3d": "not three levels of lists everywhere",
     "empty": "a matrix without cells",
     "non_integer": "a cell that is no whole number",
@@ -352,15 +444,22 @@ class BlueprintReading:
     shape: tuple[int, int, int] | None
     blocks: int | None
     blueprint: Blueprint | None
+    pieces: int | None = None
+    """`count_pieces` of the text that was read as the build."""
 
 
 def read_blueprint(
-    text: str, materials: Sequence[str], *, most: tuple[int, int, int] = (50, 80, 80), parser: Parser = "ours"
+    text: str,
+    materials: Sequence[str],
+    *,
+    most: tuple[int, int, int] = (50, 80, 80),
+    parser: Parser = "ours",
+    form: Form = "matrix",
 ) -> BlueprintReading:
     """Read the build in an answer (never raises for its content); block k is entry k - 1 of `materials`.
 
     `most` is (height, depth, width). Parser "first" takes the first matrix, "ours" the last. "released" accepts,
-    refuses and counts as the published code, without limits of size or warnings.
+    refuses and counts as the published code, without limits of size or warnings, and knows no other `form`.
     """
     if min(most) < 1:
         raise UsageError(f"most is {tuple(most)}; give height, depth and width of at least 1 block")
@@ -372,7 +471,7 @@ def read_blueprint(
         return _refused("oversized")
     if parser == "released":
         return _read_released(text, tuple(materials))
-    return _read(text, tuple(materials), most, first=parser == "first")
+    return _read(text, tuple(materials), most, first=parser == "first", form=form)
 
 
 @metric("build_executable", unit="%", better="higher", bounds=(0.0, 100.0), version=3, source="MineAnyBuild, 3.2")
@@ -414,29 +513,33 @@ def _refused(reason: str, warnings: Sequence[str] = (), shape: tuple[int, int, i
     return BlueprintReading(False, False, reason, tuple(warnings), shape, None, None)
 
 
-def _read(text: str, materials: tuple[str, ...], most: tuple[int, int, int], *, first: bool) -> BlueprintReading:
+def _read(
+    text: str, materials: tuple[str, ...], most: tuple[int, int, int], *, first: bool, form: Form
+) -> BlueprintReading:
     lists: list[tuple[str, bool]] = []
     complete = False
+    opened = _OPENED if form == "matrix" else _FILL_LINE if form == "fills" else _LAYER_LINE
     for part in _fenced(text):
         complete = True
         start = _start_of(part)
-        named = _NAME.match(part, start)
-        if named or part.startswith("[", start):
+        named = _NAME.match(part, start) if form == "matrix" else None
+        if named or form != "matrix" or part.startswith("[", start):
             lists.append((part[named.end() if named else start :], named is not None))
     if not lists:
         fenced = any(fence in text for fence in _FENCES)
         return _refused("not_a_list" if complete else "unclosed_fence" if fenced else "no_block")
     # A list of materials may stand before or behind the matrix.
     several = lists if first else lists[::-1]
-    matrix_text, has_name = next((one for one in several if _OPENED.match(one[0])), several[0])
+    matrix_text, has_name = next((one for one in several if opened.match(one[0])), several[0])
     tests = {
         "assignment_prefix": has_name,
-        "multiple_blocks": len(lists) > 1,
+        "multiple_blocks": len(lists) > 1
+        and (form == "matrix" or sum(bool(opened.match(one)) for one, _ in lists) > 1),
         "mapping_conflict": _conflicts(text, materials),
     }
     warnings = [name for name, true in tests.items() if true]
     try:
-        matrix = read_matrix(matrix_text)
+        matrix = read_matrix(matrix_text) if form == "matrix" else read_lines(matrix_text, form, most)
     except UnreadableMatrix as error:
         return _refused(error.reason, warnings)
     if matrix.points:
@@ -453,7 +556,8 @@ def _read(text: str, materials: tuple[str, ...], most: tuple[int, int, int], *, 
     blocks = blueprint.blocks
     if not blocks:
         return _refused("no_blocks", warnings, shape)
-    return BlueprintReading(True, not warnings, None, tuple(warnings), shape, blocks, blueprint)
+    pieces = None if form == "matrix" else count_pieces(matrix_text)
+    return BlueprintReading(True, not warnings, None, tuple(warnings), shape, blocks, blueprint, pieces)
 
 
 def _start_of(part: str) -> int:
