@@ -336,7 +336,7 @@ def test_settings_that_cannot_be_meant(options: dict, said: str) -> None:
 def test_only_scoring_depends_on_the_critic() -> None:
     suite = MineAnyBuild()
     reading = suite.scoring_settings | suite.choosing_settings
-    assert set(suite.settings) - reading == {"most"}
+    assert set(suite.settings) - reading == {"most", "answer", "rounds", "feedback", "answer_digest"}
     assert {"rules", "chat"} <= set(critics.names())
 
 

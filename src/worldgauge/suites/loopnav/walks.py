@@ -459,7 +459,8 @@ _open: dict[str | None, tuple[tuple[Any, ...], Location]] = {}
 def _embedded(name: str, scene: str, seed: int) -> Location:
     if name == "voxel":
         village = Voxel(scene, seed)
-        return Location(VoxelSite(village.voxels), village, village.facts, seed)
+        start = LoopStart(ground=planner.indoor_ground(village.voxels)) if scene == "interior" else None
+        return Location(VoxelSite(village.voxels, start=start), village, village.facts, seed)
     if name == "scan":
         scan = Scan(scene)
         return Location(FloorSite(FloorWalker(scan.floor), f"scene '{scene}'", seed), scan, scan.facts, None)

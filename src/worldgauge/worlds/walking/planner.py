@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -335,6 +335,12 @@ def embedded_ground(world: VoxelWorld) -> GroundColumns:
     natural = GROUND.copy()
     natural[_SNOW_LAYER] = True  # the game's own list counts lying snow as ground
     return GroundColumns(world.states, ~(SOLID | LIQUID), natural, _FLAT)
+
+
+def indoor_ground(world: VoxelWorld) -> GroundColumns:
+    """Ground of an embedded world below its roofs: the search starts at the lowest room in the middle."""
+    ground = embedded_ground(world)
+    return replace(ground, level=int(ground.open[world.states[world.centre]].argmax()))
 
 
 def released_ground(cells: Cells) -> GroundColumns:
