@@ -23,7 +23,8 @@ import measure
 
 BEFORE: dict[str, Any] = json.loads((TESTS / "release" / "bytes_0_1_0.json").read_text())
 NEW = {
-    "metrics": {*measure.ADDED, "path/scale_free_ade", "ape_whole", "stlpips", "stlpips_vgg"},
+    "metrics": {*measure.ADDED, "path/scale_free_ade", "ape_whole", "stlpips", "stlpips_vgg"}
+    | {"twin_accuracy", "twin_ahead", "twin_gain"},
     "estimators": {"balanced"},
     "agents": {"castle", "degraded"},
     "models": {"hedge", "coarse", "tiny", "planar", "zoom"},

@@ -46,6 +46,13 @@ if TYPE_CHECKING:
         ranks,
     )
     from worldgauge.metrics._registry import metric, metric_bounds, metrics
+    from worldgauge.metrics.alternatives import (
+        ShownAlternative,
+        shown_alternative,
+        twin_accuracy,
+        twin_ahead,
+        twin_gain,
+    )
     from worldgauge.metrics.colour import colour_change, colour_drift
     from worldgauge.metrics.colour import detail_correlation as detail
     from worldgauge.metrics.frame_pairs import mse_720p, psnr_720p, ssim_720p
@@ -169,6 +176,7 @@ __all__ += ["paired_difference", "paired_differences", "power_of", "rank_ranges"
 __all__ += ["Correlation", "Estimate", "Interval", "MeanStd", "Sample", "balanced_interval", "correlation"]
 __all__ += ["jackknife_interval", "mean_interval", "mean_std", "rate_interval", "student_interval", "wilson"]
 __all__ += ["metric", "metric_bounds", "metrics"]
+__all__ += ["ShownAlternative", "shown_alternative", "twin_accuracy", "twin_ahead", "twin_gain"]
 __all__ += ["colour_change", "colour_drift", "detail"]
 __all__ += ["mse_720p", "psnr_720p", "ssim_720p"]
 __all__ += ["aesthetic", "dino_mse", "frechet", "fvd", "fvd_pair", "imaging", "lpips", "lpips_320x180", "lpips_720p"]
@@ -210,6 +218,7 @@ __getattr__, __dir__ = lazy(
             "mean_interval mean_std rate_interval student_interval wilson"
         ),
         "metrics._registry": "metric metric_bounds metrics",
+        "metrics.alternatives": "ShownAlternative shown_alternative twin_accuracy twin_ahead twin_gain",
         "metrics.colour": "colour_change colour_drift detail=detail_correlation",
         "metrics.frame_pairs": "mse_720p psnr_720p ssim_720p",
         "perception.networks.lpips": "stlpips stlpips_vgg",
