@@ -95,6 +95,14 @@ The numbers and the reading of wl, wr, sl, sr as "and look" are ours: the paper 
 """
 
 
+TWIN_KEYS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "turn": ((0, 0, 0, 1), (0, 0, 0, 2)),
+    "walk": ((1, 0, 0, 0), (2, 0, 0, 0)),
+    "strafe": ((0, 1, 0, 0), (0, 2, 0, 0)),
+}
+"""Codes of a key and of its opposite, of which one twin holds one each."""
+
+
 def mirror_poses(path: str | ArrayLike, start: ArrayLike, space: ActionSpace, arm_m: float = 0.0) -> FloatArray:
     """Camera-to-world poses (T, 4, 4) of a mirrored path (name or codes (T, 4)), after each row, at full speed.
 

@@ -122,7 +122,7 @@ def question_of(clip: MindClip, settings: MindSettings) -> ClipQuestion:
         poses = mirror_poses(
             mirror_keys(clip), episode.poses[0], clip.space, arm_m=ARM_M if clip.perspective == "3rd" else 0.0
         )
-        truth = None if episode.world is None else _rendered(episode.world, poses, episode.camera, episode.clip.fps)
+        truth = None if episode.world is None else rendered(episode.world, poses, episode.camera, episode.clip.fps)
         return ClipQuestion(episode, 1, actions, poses, truth)
     start, stop = clip.mark_time, len(episode)
     if settings.frames_asked is not None:
@@ -157,7 +157,7 @@ def request_of(
     )
 
 
-def _rendered(world: WorldFacts, poses: FloatArray, camera: Camera, fps: float) -> Clip:
+def rendered(world: WorldFacts, poses: FloatArray, camera: Camera, fps: float) -> Clip:
     """What a perfect model would draw: frames of the world, rendered when they are read."""
     poses = np.asarray(poses, np.float64)
     size = (camera.width, camera.height)

@@ -18,6 +18,8 @@ from worldgauge.suites.mind.actions import Perspective
 from worldgauge.suites.mind.format.files import FPS, PERSPECTIVES
 
 TESTS = ("mem", "action_space", "mirror")
+TWINS = "twins"
+"""A test that runs only if it is named."""
 LEARNED: Mapping[str, What] = {"lpips": "lpips", "dino": "dino", "aesthetic": "aesthetic", "imaging": "imaging"}
 """Settings that name a network -> what it looks for."""
 
@@ -46,7 +48,7 @@ def _parts_rule(known: tuple[str, ...]) -> str:
 class MindSettings(HorizonSettings, BridgeSettings):
     """Options of MIND; those from `window` on switch between known behaviour of the released scorer and ours."""
 
-    tests: str = option(",".join(TESTS), "Tests to run, separated by commas.", rule=_parts_rule(TESTS))
+    tests: str = option(",".join(TESTS), "Tests to run, separated by commas.", rule=_parts_rule((*TESTS, TWINS)))
     perspectives: str = option(
         ",".join(PERSPECTIVES), "Perspectives to use, separated by commas.", rule=_parts_rule(PERSPECTIVES)
     )
@@ -102,7 +104,7 @@ class MindSettings(HorizonSettings, BridgeSettings):
     def of(cls, options: Mapping[str, Any]) -> MindSettings:
         """Settings made of plain values, with the digests of what they name."""
         settings = options_of(cls, "mind", options)
-        _check_list("tests", settings.tests, TESTS)
+        _check_list("tests", settings.tests, (*TESTS, TWINS))
         _check_list("perspectives", settings.perspectives, PERSPECTIVES)
         _check_folders(settings.mirror_folders)
         if not settings.poses:
@@ -118,7 +120,7 @@ class MindSettings(HorizonSettings, BridgeSettings):
     @property
     def parts(self) -> tuple[str, ...]:
         """The selected tests."""
-        return tuple(one for one in TESTS if one in self.tests.split(","))
+        return tuple(one for one in (*TESTS, TWINS) if one in self.tests.split(","))
 
     @property
     def views(self) -> tuple[Perspective, ...]:

@@ -11,15 +11,25 @@ from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.model import WorldModel
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.base import SubmittedSuite, suites
-from worldgauge.engine.suite.contract import DemoSet, Failure, Record, Score, Table, Task, TaskContext, TaskView
+from worldgauge.engine.suite.contract import (
+    DemoSet,
+    Failure,
+    Record,
+    Score,
+    Table,
+    Task,
+    TaskContext,
+    TaskDetails,
+    TaskView,
+)
 from worldgauge.engine.suite.trial_questions import TrialQuestions
-from worldgauge.suites.mind import protocol, scoring, summary, tasks
+from worldgauge.suites.mind import protocol, scoring, summary, tasks, twins
 from worldgauge.suites.mind.format.read import absent, load
 from worldgauge.suites.mind.format.results import results_of, write_results
 from worldgauge.suites.mind.format.write import mirror_folders
 from worldgauge.suites.mind.format.write import submissions as submitted_models
 from worldgauge.suites.mind.protocol import KeyQuestions
-from worldgauge.suites.mind.settings import MindSettings
+from worldgauge.suites.mind.settings import TWINS, MindSettings
 
 
 @suites.register("mind")
@@ -50,13 +60,20 @@ class Mind(SubmittedSuite):
         "seen": "context",
         "asked": "to be generated",
     }
-    metrics = frozenset(
-        {metric.rpartition("/")[2] for metric in summary.TITLES}
-        | {"gsc_psnr", "gsc_ssim", "gsc_detail", "out_leg_motion"}
-    )
     choosing_settings = frozenset({"tests", "perspectives", "mirror_set", "mirror_folders"})
     asking_settings = frozenset({"horizon", "horizon_s", "context", "resample"})
     scoring_settings = frozenset(field.name for field in fields(MindSettings)) - choosing_settings - asking_settings
+
+    def __new__(cls, **settings: Any) -> Mind:
+        """The suite; where twins alone are asked, as it judges them."""
+        return super().__new__(TwinFutures if settings.get("tests") == TWINS else cls)
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """See `Suite.metrics`; those of twins only where they are asked, so that other scores stay what they are."""
+        asked = TWINS in self.options.parts
+        own = {one.rpartition("/")[2] for one in summary.TITLES if asked or not one.startswith(twins.PREFIX)}
+        return frozenset(own | {"gsc_psnr", "gsc_ssim", "gsc_detail", "out_leg_motion"})
 
     @classmethod
     def trial_questions(cls) -> TrialQuestions:
@@ -99,10 +116,13 @@ class Mind(SubmittedSuite):
 
     def perform(self, task: Task, model: WorldModel, task_context: TaskContext) -> Record:
         """Show the context, give the keys, store the video lossless; finished videos are copied."""
-        return protocol.perform(task, model, task_context, self.options)
+        ask = twins.perform_twins if tasks.is_twin(task) else protocol.perform
+        return ask(task, model, task_context, self.options)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Compare frame by frame, place by place on the way back, and step by step of the camera."""
+        if tasks.is_twin(record.task):
+            return twins.score_twins(record)
         return scoring.score(record, task_context, self.options)
 
     def episode(self, task: Task) -> tuple[Episode, int]:
@@ -120,7 +140,8 @@ class Mind(SubmittedSuite):
 
     def compared_clips(self, record: Record) -> tuple[Clip, Clip]:
         """The frames of the recording and of the rollout that stand for the same moments."""
-        return scoring.compared_clips(record, self.options)
+        is_twin = tasks.is_twin(record.task)
+        return twins.compared_twins(record) if is_twin else scoring.compared_clips(record, self.options)
 
     def rates(self, task: Task) -> frozenset[float]:
         """The rate of the clip's video; that of the format for a path from a single image."""
@@ -128,6 +149,8 @@ class Mind(SubmittedSuite):
 
     def rollout_s(self, task: Task) -> float | None:
         """As long as the walk goes on after the context, or the path out and back takes."""
+        if tasks.is_twin(task):
+            return 2 * (twins.REST + twins.HELD) / tasks.rate_of(tasks.clip_of(task))
         clip = tasks.clip_of(task)
         return None if clip.is_submitted else protocol.frames_of(clip, self.options) / tasks.rate_of(clip)
 
@@ -151,7 +174,13 @@ class Mind(SubmittedSuite):
 
     def task_view(self, task: Task) -> TaskView:
         """The real frames, the walk, and where the frames asked for begin."""
-        return tasks.task_view(task)
+        return twins.twin_view(task) if tasks.is_twin(task) else tasks.task_view(task)
+
+    def task_details(self, task: Task, scores: Mapping[str, Sequence[Score]]) -> TaskDetails | None:
+        """Of twins which side holds which key."""
+        if not tasks.is_twin(task):
+            return None
+        return TaskDetails(caption=twins.caption_of(task))
 
     def submissions(self, folder: Path) -> dict[str, dict[str, Any]]:
         """Settings of the model `videos` for each model of a folder in the published layout of submissions, by name."""
@@ -194,3 +223,15 @@ class ActionFollowing(Mind):
         tables = super().summarize(scores, kinds, failed)
         first = "lcm/rpe_trans" if "mem" in self.options.tests.split(",") else "asg/rpe_trans"
         return sorted(tables, key=lambda table: table.metric != first)
+
+
+class TwinFutures(ActionFollowing):
+    """MIND where only twins are asked: accuracy comes first."""
+
+    vocabulary: ClassVar[Mapping[str, str]] = {
+        **ActionFollowing.vocabulary,
+        "task": "pair",
+        "tasks": "pairs",
+        "headline": "accuracy of twins",
+        "films": "Both futures of the ground truth and of every model, side by side.",
+    }

@@ -29,19 +29,21 @@ from worldgauge.engine.suite.scores import (
     sort_rows,
 )
 from worldgauge.metrics._registry import metric_bounds
+from worldgauge.suites.mind.actions import TWIN_KEYS
 from worldgauge.suites.mind.metrics.scene_consistency import MOTION_SHARE, moves
-from worldgauge.suites.mind.settings import MindSettings
-from worldgauge.suites.mind.tasks import PARTS, VIEWS
+from worldgauge.suites.mind.settings import TWINS, MindSettings
+from worldgauge.suites.mind.tasks import VIEWS, test_of
 
 HEADLINE = "lcm/mse_720p"
+TWIN_ACCURACY, TWIN_AHEAD = "twins/twin_accuracy", "twins/twin_ahead"
 BOTH = "both"
 PAPER = {"first person": "mind/first", "third person": "mind/third"}
 """Perspective -> name of the table that has the columns of the paper's."""
 STILL, UNJUDGED, POSED = "does not move", "motion not judged", "given poses"
-SHORT, LONGER = "of the frames", "longer than asked for"
+SHORT, LONGER, AHEAD = "of the frames", "longer than asked for", "looks ahead"
 _UNITS = "Translation errors are in units of the true poses, which are not the engine's here."
 
-TOLD_BY = {"mem": HEADLINE, "action_space": "asg/mse_720p", "mirror": "out_leg_motion"}
+TOLD_BY = {"mem": HEADLINE, "action_space": "asg/mse_720p", "mirror": "out_leg_motion", TWINS: TWIN_ACCURACY}
 """Test -> the scores whose facts say what its videos are: how much they move, how long and how fast they are."""
 
 
@@ -80,6 +82,9 @@ TITLES = {
     "asg/lpips_720p": "Action space generalisation: LPIPS",
     **{f"asg/{name}": f"{title}, other action spaces" for name, title in _QUALITY.items()},
     "out_leg_motion": "Motion between the start image and the turn",
+    TWIN_ACCURACY: "Twins: share of frames that show the own key",
+    "twins/twin_gain": "Twins: share of the true difference that is shown",
+    TWIN_AHEAD: "Twins: difference before the keys differ",
 }
 """Title of the table by perspective of each metric, headline first."""
 OVER_TIME = (
@@ -98,10 +103,14 @@ def summarize(
 ) -> list[Table]:
     """All tables, long context memory first."""
     entries = [_ModelScores(name, kinds[name], own, failed.get(name, ())) for name, own in scores.items()]
-    seen = {_place(task)[1] for e in entries for task in (*(s.task for s in e.scores), *(f.task for f in e.failed))}
-    views = [view for view in VIEWS.values() if view in seen]
+    seen = {_place(task)[:2] for e in entries for task in (*(s.task for s in e.scores), *(f.task for f in e.failed))}
+    views = [view for view in VIEWS.values() if any(test != TWINS and where == view for test, where in seen)]
+    sides = [view for view in VIEWS.values() if (TWINS, view) in seen]
+    columns = {TWINS: [*TWIN_KEYS, *(sides if len(sides) > 1 else ())]}
     tables = {
-        metric: _by_view(metric, entries, views) for metric in TITLES if any(entry.of(metric) for entry in entries)
+        metric: _by_view(metric, entries, columns.get(_test_of(metric), views))
+        for metric in TITLES
+        if any(entry.of(metric) for entry in entries)
     }
     over_time = drift.time_tables(
         {metric: tables[metric].title for metric in OVER_TIME if metric in tables}, scores, kinds
@@ -134,8 +143,9 @@ class _ModelScores:
         self._by_metric = by_metric(scores)
 
     def of(self, metric: str, view: str | None = None) -> Sequence[Score]:
-        """Its scores of a perspective, of both for None."""
-        return [s for s in self._by_metric.get(metric, ()) if view in (None, s.group["perspective"])]
+        """Its scores of a perspective or of a pair of keys, of all for None."""
+        scores = self._by_metric.get(metric, ())
+        return [s for s in scores if view in (None, s.group["perspective"], s.group.get("keys"))]
 
     def cell(self, metric: str, view: str | None = None) -> Cell:
         """Mean over the clips of a perspective, of both for None; failed ones are expected."""
@@ -145,7 +155,7 @@ class _ModelScores:
     def failures(self, metric: str, view: str | None = None) -> Sequence[Failure]:
         """Of the test that a score is of; known by the task's id, since a damaged record has no group."""
         places = [(f, _place(f.task)) for f in self.failed]
-        return [f for f, (test, where) in places if test == _test_of(metric) and view in (None, where)]
+        return [f for f, (test, *where) in places if test == _test_of(metric) and view in (None, *where)]
 
     def flag(self, metric: str, view: str | None = None) -> str:
         """Why a row must not be taken at its face, in a few words: of the videos of the test that `metric` is of."""
@@ -177,9 +187,10 @@ class _ModelScores:
 
     def flagged_row(self, cells: tuple[Cell, ...], flag: str) -> TableRow:
         """A row; models that got camera poses, and not keys alone, are ranked among themselves."""
+        ahead = any(score.value for score in self.of(TWIN_AHEAD))
         posed = any(s.facts.get("posed", s.facts.get("control") == "camera") for s in self.scores)
         group = POSED if posed and self.kind == "model" else ""
-        return TableRow(self.label, cells, self.kind, flag, group=group)
+        return TableRow(self.label, cells, self.kind, flag, (AHEAD,) if ahead else (), group)
 
 
 def _by_view(metric: str, entries: Sequence[_ModelScores], views: Sequence[str]) -> Table:
@@ -192,7 +203,8 @@ def _by_view(metric: str, entries: Sequence[_ModelScores], views: Sequence[str])
     if metric.endswith(("rpe_trans", "rpe_rot_deg")):
         rows += _frozen_rows(metric, entries, columns)
     unit, better, _ = metric_facts(metric)
-    names, notes = tuple(view or BOTH for view in columns), tuple(_notes(metric, entries))
+    rest = "all" if _test_of(metric) == TWINS else BOTH
+    names, notes = tuple(view or rest for view in columns), tuple(_notes(metric, entries))
     return Table(metric, TITLES[metric], unit, better, names, tuple(sort_rows(rows, better)), notes)
 
 
@@ -362,6 +374,8 @@ def _fact_cell(values: Sequence[tuple[Score, float | None]]) -> Cell:
 
 def _notes(metric: str, entries: Sequence[_ModelScores]) -> Iterator[str]:
     scores = [score for entry in entries for score in entry.of(metric)]
+    if metric in _READING:
+        yield _READING[metric]
     if len({score.facts.get("horizon") for score in scores}) > 1:
         yield "Rows have different horizons and must not be compared."
     yield from missing_notes(scores)
@@ -378,14 +392,23 @@ def _notes(metric: str, entries: Sequence[_ModelScores]) -> Iterator[str]:
         yield detectable_note(values, {e.label: e.kind for e in entries}, "clips", clusters, metric_bounds(metric))
 
 
-def _place(task: str) -> tuple[str, str]:
-    """Test and perspective of a task, by its id."""
-    view, part, _ = task.split("/", 2)
-    return next(test for test, folder in PARTS.items() if folder == part), VIEWS[view.removesuffix("_data")]
+_READING = {
+    TWIN_ACCURACY: "1: the ground truth. 0.5: a model that ignores its keys. 0: one that exchanges them.",
+    "twins/twin_gain": "1: the ground truth. 0: a model that ignores its keys. Blur and half speed lower it.",
+    TWIN_AHEAD: f"0: a causal model. Above, a row is marked {AHEAD!r}: later keys change earlier frames.",
+}
+"""How the numbers of twins are read."""
+
+
+def _place(task: str) -> tuple[str, str, str]:
+    """Test, perspective and pair of keys of a task, by its id; no pair for tasks that are no twins."""
+    view, part, name = task.split("/", 2)
+    keys = name.partition("/twin-")[2]
+    return TWINS if keys else test_of(part), VIEWS[view.removesuffix("_data")], keys
 
 
 def _test_of(metric: str) -> str:
-    return {"lcm": "mem", "asg": "action_space"}.get(metric.partition("/")[0], "mirror")
+    return {"lcm": "mem", "asg": "action_space", "twins": TWINS}.get(metric.partition("/")[0], "mirror")
 
 
 PRINTED = (

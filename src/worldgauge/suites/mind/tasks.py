@@ -1,9 +1,10 @@
-"""Tasks: one per clip of the memory and action-space tests, one per start image and mirrored path."""
+"""Tasks: one per clip of the memory and action-space tests, per start image and mirrored path, per pair of twins."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,21 +14,28 @@ from worldgauge.core.io import cached_by_stamp, digest_of, dumps
 from worldgauge.core.video import Clip, problems
 from worldgauge.engine.suite.contract import Task, TaskData, TaskView
 from worldgauge.engine.suite.drift import too_short
+from worldgauge.suites.mind.actions import TWIN_KEYS
 from worldgauge.suites.mind.format.files import FPS, PERSPECTIVES, MindClip, Part
 from worldgauge.suites.mind.format.read import discover, find, fingerprint_of, load
 from worldgauge.suites.mind.format.write import submitted_path, submitted_paths
-from worldgauge.suites.mind.settings import MindSettings
+from worldgauge.suites.mind.settings import TWINS, MindSettings
+from worldgauge.worlds import worlds
 from worldgauge.worlds.recorded import RECORDED, read_truth
 
-PARTS: dict[str, Part] = {"mem": "mem_test", "action_space": "action_space_test", "mirror": "mirror_test"}
-"""Name of a test -> its folder."""
+PARTS: dict[str, Part] = {
+    "mem": "mem_test",
+    "action_space": "action_space_test",
+    "mirror": "mirror_test",
+    TWINS: "mem_test",
+}
+"""Name of a test -> its folder. Tests that have a folder of their own come first."""
 VIEWS: dict[str, str] = {"1st": "first person", "3rd": "third person"}
 """Perspective -> what tables call it."""
 
 
 def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
     """Yield all tasks; a faulty clip becomes a failing task, so that nobody gains by leaving it out."""
-    parts = tuple(PARTS[test] for test in settings.parts)
+    parts = tuple(dict.fromkeys(PARTS[test] for test in settings.parts))
     root = Path(source).resolve()
     found = discover(root, parts=parts, perspectives=settings.views)
     if settings.mirror_folders and "mirror_test" in parts:
@@ -38,16 +46,15 @@ def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
             f"{source}: no clips in {wanted}; try --data worldgauge-small, "
             "or name others with --set tests=... and --set perspectives=..."
         )
-    test_of = {part: test for test, part in PARTS.items()}
-    _demand_horizon(source, found, settings)
+    _demand_horizon(source, [clip for clip in found if test_of(clip.part) in settings.parts], settings)
     _clips.hold(str(root), {clip.id: clip for clip in found if not clip.is_submitted})
     for clip in found:
-        group = {"test": test_of[clip.part], "perspective": VIEWS[clip.perspective], "family": clip.family}
+        group = {"test": test_of(clip.part), "perspective": VIEWS[clip.perspective], "family": clip.family}
         if clip.part == "mirror_test":
             group["path"] = str(clip.path)
         elif clip.part == "action_space_test":
             group["space"] = clip.space.name if clip.space_known else "unknown"
-        yield Task(
+        task = Task(
             suite="mind",
             id=clip.id,
             sample={"source": str(root), "broken": clip.fault} | ({"submitted": True} if clip.is_submitted else {}),
@@ -56,6 +63,29 @@ def tasks(source: Path, settings: MindSettings) -> Iterator[Task]:
             cluster="" if clip.world is None else _cluster(clip.world, clip.family),
             skip=_too_short(clip, settings),
         )
+        if group["test"] in settings.parts:
+            yield task
+        if clip.part == "mem_test" and TWINS in settings.parts:
+            yield from _twins(task, clip)
+
+
+def _twins(task: Task, clip: MindClip) -> Iterator[Task]:
+    """Three pairs of twins, which begin where the context of a clip of the memory test ends."""
+    known = clip.world is not None and clip.world.name in worlds and hasattr(worlds.get(clip.world.name), "floor")
+    for keys in TWIN_KEYS:
+        yield replace(
+            task,
+            id=f"{task.id}/twin-{keys}",
+            sample={**task.sample, "clip": task.id, "of": task.fingerprint},
+            fingerprint=digest_of(f"{task.fingerprint} twins/1"),
+            group={**task.group, "test": TWINS, "keys": keys},
+            skip=None if known or clip.fault else "its world cannot be walked and rendered here, so it has one future",
+        )
+
+
+def test_of(part: str) -> str:
+    """The test that a folder is of."""
+    return next(test for test, folder in PARTS.items() if folder == part)
 
 
 def _cluster(world: WorldFacts, family: str | None) -> str:
@@ -120,10 +150,15 @@ def clip_of(task: Task) -> MindClip:
         raise DataError(task.sample["broken"])
     if task.sample.get("submitted"):
         return submitted_path(task.id)
-    clip = _clips(task)
+    clip = _clips(replace(task, id=task.sample["clip"], fingerprint=task.sample["of"]) if is_twin(task) else task)
     if clip.fault:
         raise DataError(clip.fault)
     return clip
+
+
+def is_twin(task: Task) -> bool:
+    """Whether a task asks for two futures of a clip."""
+    return "clip" in task.sample
 
 
 def rate_of(clip: MindClip) -> float:
