@@ -217,6 +217,16 @@ class WritesIntoItsQuestion(Sound):
         yield frames
 
 
+class Loops(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        return super().draw(request)[np.arange(request.horizon) % CHUNK]
+
+
+class LooksAhead(Sound):
+    def draw(self, request: RolloutRequest) -> np.ndarray:
+        return super().draw(request)[::-1]
+
+
 class OneBuffer(Sound):
     def rollout(self, request: RolloutRequest) -> Iterator[Any]:
         buffer = np.empty_like(self.draw(request)[:1])

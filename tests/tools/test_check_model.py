@@ -16,6 +16,7 @@ from support import wrong_models
 from support.places import DOCS
 from support.registered import own_names
 from worldgauge.cli import show as cli_check
+from worldgauge.core.actions import Control
 from worldgauge.core.errors import ModelError, NotApplicableError, UnknownNameError, UsageError
 from worldgauge.core.model import ModelSpec, RolloutRequest, imagines
 from worldgauge.engine.workers.pool import Pool
@@ -65,6 +66,8 @@ def test_a_sound_model_has_nothing_to_hear() -> None:
     measured = {name: value for verdict in report.verdicts for name, value in verdict.measured.items()}
     assert measured["another seed gives"] == "other frames"
     assert measured["distinct frames"] == "8 of 8"
+    assert measured["frames repeat after"] == "never"
+    assert measured["looks ahead"] == "no"
     assert measured["frames a chunk"] == "4"
 
 
@@ -136,6 +139,7 @@ def test_a_fault_is_caught_where_it_belongs(name: str, checks: set[str], words: 
         ("Deaf", "control", "it ignores its actions"),
         ("DeafToWords", "caption", "It requires a caption, and another one gave the same frames"),
         ("OneAtATime", "in-turn", "Next to another rollout"),
+        ("Loops", "long-horizon", "Its frames repeat every 4 frames"),
     ],
 )
 def test_what_may_be_meant_is_a_warning(name: str, check: str, words: str) -> None:
@@ -144,6 +148,15 @@ def test_what_may_be_meant_is_a_warning(name: str, check: str, words: str) -> No
     assert check in judged(report, "warning")
     assert judged(report, "warning") <= {check, "control"}  # black frames show no turn
     assert words in said(report, check)
+
+
+@pytest.mark.parametrize("control", ["actions", "camera", "text"])
+def test_a_model_that_looks_ahead_is_named_and_not_judged(control: Control) -> None:
+    model = wrong_models.LooksAhead()
+    model.spec = replace(model.spec, control=control, inputs=frozenset({"actions", "poses"}))
+    report = check_model(model, only=("answers", "values", "same", "control"))
+    assert report.verdicts[-1].measured["looks ahead"] == "yes: a later control changes earlier frames"
+    assert report.verdicts[-1].status == "ok"
 
 
 def test_every_check_that_judges_has_a_model_that_fails_it() -> None:

@@ -16,8 +16,9 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.actions import Actions, describe
 from worldgauge.core.errors import DataError, ModelError, NotApplicableError, UnknownNameError, UsageError
-from worldgauge.core.model import FORM_OF, ModelSpec, Needs, WorldModel, rollout_batch
+from worldgauge.core.model import FORM_OF, ModelSpec, Needs, RolloutRequest, WorldModel, rollout_batch
 from worldgauge.engine.model_entries import resolve_cached, resolve_model
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
@@ -39,6 +40,7 @@ from worldgauge.tools.model_trial import (
     frames_of,
     miscounted,
     model_facts,
+    period_of,
     speeds_of,
     trial_questions,
 )
@@ -294,6 +296,10 @@ def control(trial: Trial) -> Iterator[CheckFinding]:
     flat = sum(frame.ndim == 3 and bool((frame == frame[:1, :1]).all()) for frame in left.frames)
     distinct = len({frame.tobytes() for frame in left.frames})
     trial.measured |= {"distinct frames": f"{distinct} of {left.count}", "frames of one colour": flat}
+    stopped = trial.ask(turn=_TURN, alter=_stopped)
+    before = stopped.request.horizon // 2
+    ahead = stopped.error or difference(left.frames[:before], stopped.frames[:before])
+    trial.measured["looks ahead"] = "yes: a later control changes earlier frames" if ahead else "no"
     if not difference(left.frames, right.frames):
         yield CheckFinding(
             f"Turning to the left and turning to the right gave the same frames: it ignores its {trial.spec.control}.",
@@ -301,6 +307,17 @@ def control(trial: Trial) -> Iterator[CheckFinding]:
             "network, and whether turns are taken as radians a frame, positive to the left.",
             grave=False,
         )
+
+
+def _stopped(request: RolloutRequest) -> RolloutRequest:
+    """The same question, but nothing moves from its middle on."""
+    half, actions, poses, text = request.horizon // 2, request.actions, request.poses, request.text
+    if actions is not None:
+        actions = Actions(actions.space, np.where(np.arange(len(actions))[:, None] < half, actions.values, 0))
+        text = describe(actions)
+    if poses is not None:
+        poses = poses[np.minimum(np.arange(len(poses)), half - 1)]
+    return replace(request, actions=actions, poses=poses, text=text)
 
 
 @check("Is its control enough, where the other forms of the future are not known?", after=("values", "same"))
@@ -355,7 +372,13 @@ def part_of_a_chunk(trial: Trial) -> Iterator[CheckFinding]:
 @check("Does it hold out for a long horizon, at the size of the recordings?", after=("shape", "count"))
 def long_horizon(trial: Trial) -> Iterator[CheckFinding]:
     """Ask for a hundred frames, or as many as take about a minute. Ways back in LoopNav have 60 to 380 frames."""
-    yield from complaints(trial.long(), "Make the rollout in pieces: each goes on from the frames before it.")
+    long = trial.long()
+    yield from complaints(long, "Make the rollout in pieces: each goes on from the frames before it.")
+    period = period_of(long.digests)
+    trial.measured["frames repeat after"] = period or "never"
+    if period:
+        repeated = f"Its frames repeat every {period} frames, whatever is requested."
+        yield CheckFinding(repeated, "Go on from the frames made last, and keep none for the next chunk.", grave=False)
 
 
 @check("Is a context of a single frame enough?", after=("shape", "count"))

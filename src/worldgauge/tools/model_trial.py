@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +42,7 @@ class ModelAnswer:
         self.request = request
         self.chunks: list[Any] = []
         self.copies: list[NDArray[Any] | None] = []
+        self.digests: list[bytes] = []  # of frames that are not kept
         self.error: str | None = None
         self.went_on = False  # whether more came after the last requested frame
         self.speed = Stopwatch()  # counts when the answer has ended
@@ -72,6 +74,7 @@ class ModelAnswer:
             self.copies.append(None if array is None else array.copy())
         else:  # an array of one shared zero takes no memory
             self.copies.append(None if array is None else np.broadcast_to(np.uint8(0), array.shape))
+            self.digests += [hashlib.sha256(frame.tobytes()).digest() for frame in frames_of([array])]
         last = self.copies[-_MAX_EMPTY:]  # after so many empty chunks no frame is expected
         return len(last) < _MAX_EMPTY or not all(copy is not None and copy.size == 0 for copy in last)
 
@@ -255,6 +258,12 @@ def speeds_of(trial: Trial, sizes: Sequence[tuple[int, int]]) -> dict[str, Model
             frame_s = more["seconds"] / frames
         found["{}x{}".format(*size)] = ModelSpeed(frame_s, max(0.0, told["seconds"] - frames * frame_s))
     return found
+
+
+def period_of(frames: Sequence[Hashable]) -> int | None:
+    """After how many frames, at least two, frames begin again from the first; None where they do not, thrice."""
+    found = next((n for n in range(1, len(frames) // 3 + 1) if frames[n:] == frames[:-n]), 1)
+    return found if found > 1 else None
 
 
 def frames_of(chunks: Iterable[Any]) -> list[NDArray[Any]]:
