@@ -191,7 +191,7 @@ def jpeg(frame: np.ndarray) -> np.ndarray:
 def test_harmless_changes_hardly_move_the_numbers(
     model: Any, within: float, tasks: Mapping[str, Task], tmp_path: Path
 ) -> None:
-    # Codecs blur frames of 64x36, which costs gain; at 192x108 they cost a third of that.
+    # Codecs blur frames, which costs gain and no accuracy.
     for keys in ("turn", "walk", "strafe"):
         accuracy, gain, _ = value(scores(model, tasks[f"{FIRST}/twin-{keys}"], tmp_path / keys))
         assert accuracy == 1.0
