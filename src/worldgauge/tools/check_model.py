@@ -16,9 +16,8 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from worldgauge.core.actions import Actions, describe
 from worldgauge.core.errors import DataError, ModelError, NotApplicableError, UnknownNameError, UsageError
-from worldgauge.core.model import FORM_OF, ModelSpec, Needs, RolloutRequest, WorldModel, rollout_batch
+from worldgauge.core.model import FORM_OF, ModelSpec, Needs, WorldModel, rollout_batch
 from worldgauge.engine.model_entries import resolve_cached, resolve_model
 from worldgauge.engine.suite.trial_questions import TrialQuestions
 from worldgauge.engine.workers.pool import Job, Pool, check_deadline
@@ -42,6 +41,8 @@ from worldgauge.tools.model_trial import (
     model_facts,
     period_of,
     speeds_of,
+    stopped,
+    to_bytes,
     trial_questions,
 )
 
@@ -123,7 +124,7 @@ def _not_bytes(numbers: NDArray[Any]) -> Iterator[CheckFinding]:
     if name != "uint8":
         yield CheckFinding(
             f"Its frames are {name} with values from {low:.4g} to {high:.4g}, not uint8 from 0 to 255.",
-            f"Return {_to_bytes(kind, low, high)}.",
+            f"Return {to_bytes(kind, low, high)}.",
         )
     elif len(finite) and high <= 1:
         yield CheckFinding(
@@ -131,21 +132,6 @@ def _not_bytes(numbers: NDArray[Any]) -> Iterator[CheckFinding]:
             "If they were made in 0..1, scale before the cast: (frames * 255).round().astype(np.uint8).",
             grave=False,
         )
-
-
-def _to_bytes(kind: str, low: float, high: float) -> str:
-    """Expression that converts values in [low, high] of a dtype's `kind` to bytes."""
-    if kind == "b":
-        return "frames.astype(np.uint8) * 255"
-    if kind == "f" and max(-low, high) <= 2:  # meant as 0..1 or -1..1: decoders overshoot both
-        if low < -0.25:
-            frames = "frames" if low >= -1 and high <= 1 else "np.clip(frames, -1, 1)"
-            return f"(({frames} + 1) * 127.5).round().astype(np.uint8): they look like -1..1"
-        frames = "frames" if low >= 0 and high <= 1 else "np.clip(frames, 0, 1)"
-        return f"({frames} * 255).round().astype(np.uint8)"
-    if low < 0 or high > 255:
-        return "np.clip(frames, 0, 255).round().astype(np.uint8), if 0..255 is meant"
-    return "frames.round().astype(np.uint8)" if kind == "f" else "frames.astype(np.uint8)"
 
 
 @check("Are its chunks of shape (n, height, width, 3), in the requested size?")
@@ -296,9 +282,9 @@ def control(trial: Trial) -> Iterator[CheckFinding]:
     flat = sum(frame.ndim == 3 and bool((frame == frame[:1, :1]).all()) for frame in left.frames)
     distinct = len({frame.tobytes() for frame in left.frames})
     trial.measured |= {"distinct frames": f"{distinct} of {left.count}", "frames of one colour": flat}
-    stopped = trial.ask(turn=_TURN, alter=_stopped)
-    before = stopped.request.horizon // 2
-    ahead = stopped.error or difference(left.frames[:before], stopped.frames[:before])
+    cut_short = trial.ask(turn=_TURN, alter=stopped)
+    before = cut_short.request.horizon // 2
+    ahead = cut_short.error or difference(left.frames[:before], cut_short.frames[:before])
     trial.measured["looks ahead"] = "yes: a later control changes earlier frames" if ahead else "no"
     if not difference(left.frames, right.frames):
         yield CheckFinding(
@@ -307,17 +293,6 @@ def control(trial: Trial) -> Iterator[CheckFinding]:
             "network, and whether turns are taken as radians a frame, positive to the left.",
             grave=False,
         )
-
-
-def _stopped(request: RolloutRequest) -> RolloutRequest:
-    """The same question, but nothing moves from its middle on."""
-    half, actions, poses, text = request.horizon // 2, request.actions, request.poses, request.text
-    if actions is not None:
-        actions = Actions(actions.space, np.where(np.arange(len(actions))[:, None] < half, actions.values, 0))
-        text = describe(actions)
-    if poses is not None:
-        poses = poses[np.minimum(np.arange(len(poses)), half - 1)]
-    return replace(request, actions=actions, poses=poses, text=text)
 
 
 @check("Is its control enough, where the other forms of the future are not known?", after=("values", "same"))

@@ -10,13 +10,14 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from worldgauge.core.actions import Actions, describe
 from worldgauge.core.errors import ModelError, NotApplicableError, UsageError, WorldgaugeError
 from worldgauge.core.model import Needs, RolloutRequest, WorldModel, fitted, visible
 from worldgauge.engine.collection import counted
@@ -264,6 +265,32 @@ def period_of(frames: Sequence[Hashable]) -> int | None:
     """After how many frames, at least two, frames begin again from the first; None where they do not, thrice."""
     found = next((n for n in range(1, len(frames) // 3 + 1) if frames[n:] == frames[:-n]), 1)
     return found if found > 1 else None
+
+
+def stopped(request: RolloutRequest) -> RolloutRequest:
+    """The same question, but nothing moves from its middle on."""
+    half, actions, poses, text = request.horizon // 2, request.actions, request.poses, request.text
+    if actions is not None:
+        actions = Actions(actions.space, np.where(np.arange(len(actions))[:, None] < half, actions.values, 0))
+        text = describe(actions)
+    if poses is not None:
+        poses = poses[np.minimum(np.arange(len(poses)), half - 1)]
+    return replace(request, actions=actions, poses=poses, text=text)
+
+
+def to_bytes(kind: str, low: float, high: float) -> str:
+    """Expression that converts values in [low, high] of a dtype's `kind` to bytes."""
+    if kind == "b":
+        return "frames.astype(np.uint8) * 255"
+    if kind == "f" and max(-low, high) <= 2:  # meant as 0..1 or -1..1: decoders overshoot both
+        if low < -0.25:
+            frames = "frames" if low >= -1 and high <= 1 else "np.clip(frames, -1, 1)"
+            return f"(({frames} + 1) * 127.5).round().astype(np.uint8): they look like -1..1"
+        frames = "frames" if low >= 0 and high <= 1 else "np.clip(frames, 0, 1)"
+        return f"({frames} * 255).round().astype(np.uint8)"
+    if low < 0 or high > 255:
+        return "np.clip(frames, 0, 255).round().astype(np.uint8), if 0..255 is meant"
+    return "frames.round().astype(np.uint8)" if kind == "f" else "frames.astype(np.uint8)"
 
 
 def frames_of(chunks: Iterable[Any]) -> list[NDArray[Any]]:

@@ -187,7 +187,7 @@ class _ModelScores:
 
     def flagged_row(self, cells: tuple[Cell, ...], flag: str) -> TableRow:
         """A row; models that got camera poses, and not keys alone, are ranked among themselves."""
-        ahead = any((score.value or 0.0) > _VISIBLE for score in self.of(TWIN_AHEAD))
+        ahead = (self.cell(TWIN_AHEAD).mean or 0.0) > _VISIBLE
         posed = any(s.facts.get("posed", s.facts.get("control") == "camera") for s in self.scores)
         group = POSED if posed and self.kind == "model" else ""
         return TableRow(self.label, cells, self.kind, flag, (AHEAD,) if ahead else (), group)
