@@ -228,6 +228,7 @@ class ActionFollowing(Mind):
 class TwinFutures(ActionFollowing):
     """MIND where only twins are asked: accuracy comes first."""
 
+    paper_settings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     vocabulary: ClassVar[Mapping[str, str]] = {
         **ActionFollowing.vocabulary,
         "task": "pair",
