@@ -301,7 +301,8 @@ class Suite:
         )
         resample = self.options.resample if isinstance(self.options, BridgeSettings) else "nearest"
         answer = run_rollout(model, request, episode.clip.fps, task_context, resample=resample)
-        facts = {"caption": request.caption, **answer.facts}
+        crop = {} if spec.crop is None else {"crop": list(spec.crop)}
+        facts = {"caption": request.caption, **crop, **answer.facts}
         return Record(task, spec.name, task_context.directory, facts, answer.rollout)
 
     def score(self, record: Record, task_context: TaskContext) -> list[Score]:
@@ -314,9 +315,7 @@ class Suite:
         Returns:
             The scores.
         """
-        episode, start = self.episode(record.task)
-        rollout = open_rollout(record)
-        return self.compare(record, episode, episode.clip[start:].resized(rollout.width, rollout.height), rollout)
+        return self.compare(record, self.episode(record.task)[0], *_compared(self, record))
 
     def decoy_kind(self, task: Task) -> Hashable | None:
         """What a recording shares with a task whose decoy it can be: the kind of path, and the look of the place.
@@ -347,7 +346,7 @@ class Suite:
         Args:
             record: The record.
             episode: The recording of the task.
-            truth: The hidden frames, resized to the rollout.
+            truth: The hidden frames, cropped and resized to the rollout.
             rollout: The frames of the model.
 
         Returns:
@@ -367,9 +366,7 @@ class Suite:
         Raises:
             NotApplicableError: Where the record holds no frames that can be compared.
         """
-        episode, start = self.episode(record.task)
-        rollout = open_rollout(record)
-        return episode.clip[start:].resized(rollout.width, rollout.height), rollout
+        return _compared(self, record)
 
     def all_scores(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Scores of a record, with those of the user's own metrics.
@@ -688,6 +685,15 @@ class SubmittedSuite(Suite):
             path: File to write.
         """
         raise NotImplementedError
+
+
+def _compared(suite: Suite, record: Record) -> tuple[Clip, Clip]:
+    """The hidden frames, cropped and resized as the model had them, and the rollout."""
+    episode, start = suite.episode(record.task)
+    rollout, truth = open_rollout(record), episode.clip[start:]
+    if crop := record.facts.get("crop"):
+        truth = truth.cropped(*crop)
+    return truth.resized(rollout.width, rollout.height), rollout
 
 
 def acted_by(suite: Suite, label: str) -> str | None:

@@ -1,0 +1,58 @@
+"""Metrics of one episode: what the thing has done while it was out of view, as the last frames show it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from worldgauge.metrics._registry import metric
+
+Outcome = Literal["advanced", "as left", "other", "did not look away"]
+OUTCOMES: tuple[Outcome, ...] = ("advanced", "as left", "other", "did not look away")
+NEAR = 1 / 4
+"""Part of the way within which a state counts as the true one, or as the one that was left."""
+
+
+@metric("advanced", unit="%", better="higher", bounds=(0.0, 100.0), source="own: the thing is where its law takes it")
+def advanced(outcome: Outcome) -> float:
+    """100 if the thing is where its law takes it, else 0; the mean is the share of all tasks.
+
+    Examples:
+        >>> advanced("advanced"), advanced("as left"), advanced("did not look away")
+        (100.0, 0.0, 0.0)
+    """
+    return 100.0 * (outcome == "advanced")
+
+
+@metric("as_left", unit="%", better="lower", bounds=(0.0, 100.0), source="own: the thing is as it was left")
+def as_left(outcome: Outcome) -> float:
+    """100 if the thing is as it was when it left the view, else 0.
+
+    Examples:
+        >>> as_left("as left"), as_left("advanced")
+        (100.0, 0.0)
+    """
+    return 100.0 * (outcome == "as left")
+
+
+@metric("looked_away", unit="%", better="higher", bounds=(0.0, 100.0), source="own: the wait shows no thing")
+def looked_away(outcome: Outcome) -> float:
+    """100 if the model looked away as asked, else 0.
+
+    Examples:
+        >>> looked_away("other"), looked_away("did not look away")
+        (100.0, 0.0)
+    """
+    return 100.0 * (outcome != "did not look away")
+
+
+@metric(
+    "progress", unit="1", better="neither", bounds=(float("-inf"), float("inf")), source="own: share of the true way"
+)
+def progress(state: float, left: float, true: float) -> float:
+    """How far the thing has come: 0 as it was left, 1 where its law takes it, 2 as far again.
+
+    Examples:
+        >>> progress(0.5, left=0.2, true=0.8), progress(0.2, left=0.2, true=0.8)
+        (0.5, 0.0)
+    """
+    return (state - left) / (true - left)
