@@ -64,7 +64,9 @@ FREE_M = 0.9
 VISIBLE = 60 / (160 * 90)
 """Share of the picture that a thing covers at least, in every state."""
 QUARTER = STEPS // 4
-"""Alternatives between a state and one that no longer counts as it; these differ in as much of the picture."""
+"""Alternatives between a state and one that no longer counts as it."""
+_CLEAR = 32
+"""Grey levels by which such states differ, in as much of the picture."""
 _PACES, _STEADY = (12, 16), 5
 """Frames of a colour of the lamp, so that all are watched; and those before and after the last frame that it lasts."""
 _LONGEST = 3.0
@@ -320,11 +322,11 @@ def _fault(watched: Watched, camera: Camera) -> str:
             return "a state of it is hidden"
         for at in (int(np.abs(states - one).argmin()) for one in (left, true)):
             beside = [n for n in range(len(frames)) if abs(n - at) == QUARTER or (world.process == "lamp" and n != at)]
-            if min(_differing(frames[n], frames[at]) for n in beside) < VISIBLE:
+            if min(_differing(frames[n], frames[at], _CLEAR) for n in beside) < VISIBLE:
                 return "states of it look alike"
     return ""
 
 
-def _differing(one: Image, other: Image) -> float:
-    """Share of the pixels in which two pictures differ."""
-    return float((np.abs(one.astype(np.int16) - other) > DIFFERS).any(-1).mean())
+def _differing(one: Image, other: Image, by: int = DIFFERS) -> float:
+    """Share of the pixels in which two pictures differ by more grey levels than that."""
+    return float((np.abs(one.astype(np.int16) - other) > by).any(-1).mean())

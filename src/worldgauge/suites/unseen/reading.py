@@ -46,6 +46,8 @@ def states_between(world: GoingOn, left: float, true: float) -> FloatArray:
     was shown to as far beyond the true one as that is from the one that was left."""
     if world.process == "lamp":
         return np.arange(len(LAMP), dtype=np.float64)
+    if true == left:
+        raise DataError(f"a {world.process} that stays at {left:g} has not gone on; collect the data again")
     step = (true - left) / STEPS
     back = int(np.floor((left - world.start) / step + 1e-9))
     return np.asarray(left + step * np.arange(-back, 2 * STEPS + 1), np.float64)
