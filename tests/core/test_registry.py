@@ -217,16 +217,16 @@ def test_threads_that_ask_at_once_see_all(things: Registry[type], tmp_path: Path
     assert found == [ZeroDivisionError if fails else ["glass", "iron", "wooden"]] * 5
 
 
-@pytest.mark.parametrize("name", ["mineanybuild", "worldinworld", "loopnav", "mind", "targetbench"])
+@pytest.mark.parametrize("name", ["mineanybuild", "worldinworld", "loopnav", "mind", "targetbench", "unseen"])
 def test_a_suite_is_found_without_importing_the_others(name: str) -> None:
     code = f"""
 import sys
 from worldgauge.engine.suite.base import suites
 assert suites.get({name!r}).name == {name!r}
-others = [each for each in ("mineanybuild", "worldinworld", "loopnav", "mind", "targetbench") if each != {name!r}]
+others = [each for each in ("mineanybuild", "worldinworld", "loopnav", "mind", "targetbench", "unseen") if each != {name!r}]
 assert not [each for each in others if f"worldgauge.suites.{{each}}.suite" in sys.modules]
 own = [entry.name for entry in suites if entry.origin.startswith("worldgauge.")]  # not those of plug-ins
-assert own == ["loopnav", "mind", "mineanybuild", "targetbench", "worldinworld"]
+assert own == ["loopnav", "mind", "mineanybuild", "targetbench", "unseen", "worldinworld"]
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -29,6 +29,7 @@ from worldgauge.suites.mineanybuild.protocol import cluster_of_row
         ("mineanybuild", "understanding/TSK_SU_90001", {"task": "understanding"}, "AR_90001"),
         ("mineanybuild", "creativity/TSK_CR_90001_2", {"task": "creativity"}, "AR_90001"),
         ("mineanybuild", "commonsense/TSK_SC_0001", {"task": "commonsense"}, "commonsense/TSK_SC_0001"),
+        ("unseen", "home-000/cart/away-02", {"location": "home-000"}, "home-000"),
         ("worldinworld", "navigation/goal-0000", {"task": "navigation"}, "navigation/goal-0000"),
     ],
 )

@@ -27,6 +27,7 @@ from worldgauge.tools.data_sets import (
     make_set,
     planned,
     suites_of,
+    suites_without_part,
     versions_here,
 )
 
@@ -260,3 +261,9 @@ def test_a_frozen_part_states_its_size(frozen: NamedSet) -> None:
 def test_a_set_has_the_suites_that_it_defines() -> None:
     assert suites_of("doom") == ["loopnav"]
     assert len(suites_of("worldgauge-small")) == 5
+
+
+def test_a_set_says_which_suites_it_lacks(tmp_path: Path) -> None:
+    assert "mind" in suites_without_part("doom")
+    assert suites_without_part("worldgauge-small") == ["unseen"]
+    assert suites_without_part(tmp_path) == suites_without_part("no-such-set") == []

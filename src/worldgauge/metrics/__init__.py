@@ -155,6 +155,7 @@ if TYPE_CHECKING:
     from worldgauge.suites.targetbench.metrics import scale_free_ade as path_scale_free_ade
     from worldgauge.suites.targetbench.metrics import soft_endpoint as path_soft_endpoint
     from worldgauge.suites.targetbench.metrics import time_aligned_ade as path_time_aligned_ade
+    from worldgauge.suites.unseen.metrics import advanced, as_left, looked_away, progress
     from worldgauge.suites.worldinworld.metrics import (
         answer_score,
         answer_spl,
@@ -205,6 +206,7 @@ __all__ += ["gsc_detail", "gsc_lpips", "gsc_mse", "gsc_psnr", "gsc_ssim", "out_l
 __all__ += ["path_ade", "path_approach_consistency", "path_arc_aligned_ade", "path_end_heading_error", "path_fde"]
 __all__ += ["path_length_ratio", "path_miss_rate", "path_overall", "path_reach_half_metre", "path_reach_metre"]
 __all__ += ["path_scale_free_ade", "path_soft_endpoint", "path_time_aligned_ade"]
+__all__ += ["advanced", "as_left", "looked_away", "progress"]
 
 __getattr__, __dir__ = lazy(
     __name__,
@@ -263,6 +265,7 @@ __getattr__, __dir__ = lazy(
             "gsc_aligned_detail gsc_aligned_lpips gsc_aligned_mse gsc_aligned_psnr gsc_aligned_ssim gsc_detail "
             "gsc_lpips gsc_mse gsc_psnr gsc_ssim out_leg_motion"
         ),
+        "suites.unseen.metrics": "advanced as_left looked_away progress",
         "suites.targetbench.metrics": (
             "path_ade=ade path_approach_consistency=approach_consistency path_arc_aligned_ade=arc_aligned_ade "
             "path_end_heading_error=end_heading path_fde=fde path_length_ratio=length_ratio path_miss_rate=miss_rate "

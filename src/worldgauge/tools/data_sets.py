@@ -115,6 +115,15 @@ def suites_of(data: str | os.PathLike[str]) -> list[str]:
     return there
 
 
+def suites_without_part(data: str | os.PathLike[str]) -> list[str]:
+    """Names of the suites of which a benchmark set has no part; none for a folder."""
+    with suppress(UnknownNameError):  # `find_data` says so
+        parts = [] if Path(data).exists() else open_set(str(data)).parts
+        held = {part.suite for part in parts}
+        return [name for name in suites.names() if held and suites.get(name).demo_set() and name not in held]
+    return []
+
+
 def missing_part(data: str | os.PathLike[str], suite: str) -> SetPart | None:
     """The part of a benchmark set that `find_data` would make; None for a folder, and for a part that is there."""
     with suppress(UnknownNameError):  # `find_data` says so

@@ -34,7 +34,7 @@ from worldgauge.report import write_report
 from worldgauge.report.overview import INDEX, OverviewTable, question_of, suite_card, write_overview
 from worldgauge.terminal.output import duration
 from worldgauge.tools.check_model import ModelReport, check_model
-from worldgauge.tools.data_sets import find_data, missing_part, suites_of
+from worldgauge.tools.data_sets import find_data, missing_part, suites_of, suites_without_part
 from worldgauge.tools.paper_table import bibtex, pairs_csv, paper_rows, to_csv, to_latex, to_markdown
 from worldgauge.tools.plan import (
     SIZES,
@@ -348,10 +348,17 @@ def plan_evaluation(
     plans += choose_tasks(costs, request.budget_s, request.workers)
     if all(plan.reason for plan in plans):
         raise UsageError(f"no suite fits these models: {'; '.join(f'{one.suite}: {one.reason}' for one in plans)}")
+    lacking = [] if request.suites else suites_without_part(request.data)
+    plans += [SuitePlan(name, reason=f"{request.data} has no data of it: {_collect_it(name)}") for name in lacking]
     found = EvaluationPlan(reports, tuple(plans), places)
     advice = "give --out on another disk, or a smaller --budget"
     _check_disk(request.out, found.megabytes, "the rollouts", advice)
     return found
+
+
+def _collect_it(suite: str) -> str:
+    """How to run a suite that a benchmark set lacks."""
+    return f"worldgauge collect {suite} --out DIR/{suite}, then --data DIR"
 
 
 def _suite_names(request: EvaluationRequest) -> list[str]:

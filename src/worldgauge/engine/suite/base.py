@@ -315,7 +315,7 @@ class Suite:
         Returns:
             The scores.
         """
-        return self.compare(record, self.episode(record.task)[0], *_compared(self, record))
+        return self.compare(record, self.episode(record.task)[0], *Suite.compared_clips(self, record))
 
     def decoy_kind(self, task: Task) -> Hashable | None:
         """What a recording shares with a task whose decoy it can be: the kind of path, and the look of the place.
@@ -366,7 +366,10 @@ class Suite:
         Raises:
             NotApplicableError: Where the record holds no frames that can be compared.
         """
-        return _compared(self, record)
+        episode, start = self.episode(record.task)
+        rollout, crop = open_rollout(record), record.facts.get("crop")
+        truth = episode.clip[start:].cropped(*crop) if crop else episode.clip[start:]
+        return truth.resized(rollout.width, rollout.height), rollout
 
     def all_scores(self, record: Record, task_context: TaskContext) -> list[Score]:
         """Scores of a record, with those of the user's own metrics.
@@ -685,15 +688,6 @@ class SubmittedSuite(Suite):
             path: File to write.
         """
         raise NotImplementedError
-
-
-def _compared(suite: Suite, record: Record) -> tuple[Clip, Clip]:
-    """The hidden frames, cropped and resized as the model had them, and the rollout."""
-    episode, start = suite.episode(record.task)
-    rollout, truth = open_rollout(record), episode.clip[start:]
-    if crop := record.facts.get("crop"):
-        truth = truth.cropped(*crop)
-    return truth.resized(rollout.width, rollout.height), rollout
 
 
 def acted_by(suite: Suite, label: str) -> str | None:

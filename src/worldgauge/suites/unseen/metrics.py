@@ -16,6 +16,12 @@ NEAR = 1 / 4
 def advanced(outcome: Outcome) -> float:
     """100 if the thing is where its law takes it, else 0; the mean is the share of all tasks.
 
+    Args:
+        outcome: What is read of an episode, one of `OUTCOMES`.
+
+    Returns:
+        100 or 0, percent.
+
     Examples:
         >>> advanced("advanced"), advanced("as left"), advanced("did not look away")
         (100.0, 0.0, 0.0)
@@ -27,6 +33,12 @@ def advanced(outcome: Outcome) -> float:
 def as_left(outcome: Outcome) -> float:
     """100 if the thing is as it was when it left the view, else 0.
 
+    Args:
+        outcome: What is read of an episode, one of `OUTCOMES`.
+
+    Returns:
+        100 or 0, percent.
+
     Examples:
         >>> as_left("as left"), as_left("advanced")
         (100.0, 0.0)
@@ -37,6 +49,12 @@ def as_left(outcome: Outcome) -> float:
 @metric("looked_away", unit="%", better="higher", bounds=(0.0, 100.0), source="own: the wait shows no thing")
 def looked_away(outcome: Outcome) -> float:
     """100 if the model looked away as asked, else 0.
+
+    Args:
+        outcome: What is read of an episode, one of `OUTCOMES`.
+
+    Returns:
+        100 or 0, percent.
 
     Examples:
         >>> looked_away("other"), looked_away("did not look away")
@@ -50,6 +68,14 @@ def looked_away(outcome: Outcome) -> float:
 )
 def progress(state: float, left: float, true: float) -> float:
     """How far the thing has come: 0 as it was left, 1 where its law takes it, 2 as far again.
+
+    Args:
+        state: State that is read, such as metres along a rail.
+        left: State in the last frame that was watched.
+        true: State that the law gives; not `left`.
+
+    Returns:
+        The share of the way. Below 0 for a thing that went the wrong way.
 
     Examples:
         >>> progress(0.5, left=0.2, true=0.8), progress(0.2, left=0.2, true=0.8)

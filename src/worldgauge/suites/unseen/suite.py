@@ -50,20 +50,15 @@ class Unseen(Suite):
     metrics = frozenset(scoring.METRICS)
 
     @classmethod
-    def probe_options(cls, tasks: int) -> Mapping[str, Any]:
-        """One time away in each home: three episodes."""
-        return {"homes": -(-tasks // 3), "away": (2,), "size": (256, 144)}
-
-    @classmethod
     def demo_set(cls, *, full: bool = False) -> DemoSet:
         """See `Suite.demo_set`."""
         place, question = 6, "Does a thing go on while the camera looks away?"
-        models = ("truth", *cls.floor_baselines)
+        models = ("truth", "memory", *cls.floor_baselines)
         if full:
             options = {"homes": 12, "size": (256, 144)}
-            return DemoSet(place, question, options, (*models, "tiny", "memory"), "render", core_seconds=300)
+            return DemoSet(place, question, options, (*models, "tiny"), "memory", core_seconds=300)
         options = {"homes": 6, "away": (2,), "size": (96, 54)}
-        return DemoSet(place, question, options, models, "render", core_seconds=20)
+        return DemoSet(place, question, options, models, "memory", core_seconds=20)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One per episode."""
