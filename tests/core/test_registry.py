@@ -223,7 +223,8 @@ def test_a_suite_is_found_without_importing_the_others(name: str) -> None:
 import sys
 from worldgauge.engine.suite.base import suites
 assert suites.get({name!r}).name == {name!r}
-others = [each for each in ("mineanybuild", "worldinworld", "loopnav", "mind", "targetbench", "unseen") if each != {name!r}]
+all_of_us = ("mineanybuild", "worldinworld", "loopnav", "mind", "targetbench", "unseen")
+others = [each for each in all_of_us if each != {name!r}]
 assert not [each for each in others if f"worldgauge.suites.{{each}}.suite" in sys.modules]
 own = [entry.name for entry in suites if entry.origin.startswith("worldgauge.")]  # not those of plug-ins
 assert own == ["loopnav", "mind", "mineanybuild", "targetbench", "unseen", "worldinworld"]

@@ -80,7 +80,8 @@ _MOST_HOMES = 1000
 class UnseenOptions:
     """What a collection of homes holds."""
 
-    homes: int = option(24, "Number of homes; each has a cart, a level and a lamp.", low=1, high=_MOST_HOMES)
+    homes: int = option(24, "Number of homes.", low=1, high=_MOST_HOMES)
+    things: tuple[ProcessKind, ...] = option(PROCESSES, "Things in each home.")
     away: tuple[int, ...] = option((2, 5, 10), "Seconds of looking away, one episode each.", low=1, high=120)
     seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)
     size: tuple[int, int] = option((640, 360), "Width and height of a frame in pixels.", low=48, high=1920)
@@ -107,7 +108,7 @@ class UnseenCollection(Collection):
     name = "unseen"
     items_noun = "homes"
     Options = UnseenOptions
-    fixed, growing = ("away", "seed", "size", "split"), ("homes",)
+    fixed, growing = ("things", "away", "seed", "size", "split"), ("homes",)
     options: UnseenOptions
 
     def items(self) -> Iterator[Item]:
@@ -129,7 +130,7 @@ class UnseenCollection(Collection):
 
     def make(self, item: Item, progress: Tell) -> Made:
         """Find places in a home, and record all of its episodes."""
-        total = len(PROCESSES) * sum(map(frames_of, self.options.away))
+        total = len(self.options.things) * sum(map(frames_of, self.options.away))
         if self.is_done(item):
             worlds = {stem_id(stem): read_episode(stem).world for stem in self._stems(item)}
             return Made(total, worlds={name: facts for name, facts in worlds.items() if facts is not None})
@@ -139,7 +140,9 @@ class UnseenCollection(Collection):
             home = Home(world_seed_of(*entropy, self.options.split))
             try:
                 found = [
-                    one for name in PROCESSES for one in find_place(home, name, self.options.away, camera, entropy)
+                    one
+                    for name in self.options.things
+                    for one in find_place(home, name, self.options.away, camera, entropy)
                 ]
             except NoPlaceError as error:
                 discards.append(str(error))
@@ -148,11 +151,11 @@ class UnseenCollection(Collection):
             for watched in found:
                 made |= self._record(item.id, watched, camera, lambda: progress(next(drawn), total))
             return Made(total, worlds=made, discards=discards)
-        return Made(discards=discards, failure=f"none of {_HOMES} homes has a place for each process")
+        return Made(discards=discards, failure=f"none of {_HOMES} homes has a place for each thing")
 
     def _stems(self, item: Item) -> list[Path]:
         """Path of each episode, without suffix."""
-        return [self._stem(item.id, process, away) for process in PROCESSES for away in self.options.away]
+        return [self._stem(item.id, process, away) for process in self.options.things for away in self.options.away]
 
     def _stem(self, home: str, process: ProcessKind, away: int) -> Path:
         return self.out / home / process / f"away-{away:02d}"

@@ -29,7 +29,7 @@ from worldgauge.suites.unseen.format import SHOWN, read_episode, stem_id, stems_
 
 @suites.register("unseen")
 class Unseen(Suite):
-    """Look at a thing that moves by a law, look away, and look back: has it gone on?"""
+    """Watch a thing that moves by a law, look away, and look back: it should have gone on."""
 
     name = "unseen"
     version = 1
@@ -53,12 +53,13 @@ class Unseen(Suite):
     def demo_set(cls, *, full: bool = False) -> DemoSet:
         """See `Suite.demo_set`."""
         place, question = 6, "Does a thing go on while the camera looks away?"
-        models = ("truth", "memory", *cls.floor_baselines)
+        models = ("degraded?level=0.3", *cls.floor_baselines)
         if full:
             options = {"homes": 12, "size": (256, 144)}
-            return DemoSet(place, question, options, (*models, "tiny"), "memory", core_seconds=300)
-        options = {"homes": 6, "away": (2,), "size": (96, 54)}
-        return DemoSet(place, question, options, models, "memory", core_seconds=20)
+            return DemoSet(place, question, options, ("truth", *models, "memory", "tiny"), models[0], core_seconds=600)
+        # Eight homes are enough for a test; each has one thing.
+        options = {"homes": 8, "things": ("cart",), "away": (2,), "size": (96, 54)}
+        return DemoSet(place, question, options, models, models[0], core_seconds=20, megabytes=40)
 
     def tasks(self, source: Path) -> Iterator[Task]:
         """One per episode."""
