@@ -174,7 +174,7 @@ def render(evidence: Evidence, suite: Suite, films: int, more: Sequence[Table] =
             steps=step_charts(evidence, suite, styles, found),
             **_all_tables(evidence, suite, styles, made),
             **(cards := _trajectories(evidence, suite, styles, made, films, said, higher=found.higher)),
-            first=_first_screen(evidence, found, said, cards["cards"]),
+            first=_first_screen(evidence, suite, found, said, cards["cards"]),
             troubles=troubles(evidence),
             ends=ENDS,
             provenance=provenance(evidence),
@@ -201,12 +201,18 @@ class FirstScreen:
     glosses: tuple[tuple[str, str], ...]
 
 
-def _first_screen(evidence: Evidence, found: Judgement, said: Vocabulary, cards: Sequence[TaskCard]) -> FirstScreen:
+def _first_screen(
+    evidence: Evidence, suite: Suite, found: Judgement, said: Vocabulary, cards: Sequence[TaskCard]
+) -> FirstScreen:
     """The user's models with the best baseline. Without such models: the best of the others."""
     placed = found.compared.standings if found.compared else ()
     users = [run.label for run in evidence.runs if run.kind == "model"]
     fair = [one.label for one in placed if not one.flag and not evidence[one.label].privileged]
     best = [label for label in fair if label not in users][: 1 if users else 2]
+    means = {one.label: one.mean for one in placed}
+    first = next((run.label for run in evidence.runs if run.source in suite.floor_baselines[:1]), "")
+    if best and means.get(first) == means[best[0]]:  # a tie: the floor that the suite names first
+        best[0] = first
     shown = {TRUTH.label, START.label, *(e.label for e in evidence.runs if e.is_truth), *users[:3], *best}
     facts = evidence.runs[0].facts
     name, version, _ = set_cells(facts)

@@ -348,8 +348,8 @@ def plan_evaluation(
     plans += choose_tasks(costs, request.budget_s, request.workers)
     if all(plan.reason for plan in plans):
         raise UsageError(f"no suite fits these models: {'; '.join(f'{one.suite}: {one.reason}' for one in plans)}")
-    lacking = [] if request.suites else suites_without_part(request.data)
-    plans += [SuitePlan(name, reason=f"{request.data} has no data of it: {_collect_it(name)}") for name in lacking]
+    absent = [] if request.suites else suites_without_part(request.data)
+    plans += [SuitePlan(name, reason=f"{request.data} has no data of it: {_collect_it(name)}") for name in absent]
     found = EvaluationPlan(reports, tuple(plans), places)
     advice = "give --out on another disk, or a smaller --budget"
     _check_disk(request.out, found.megabytes, "the rollouts", advice)

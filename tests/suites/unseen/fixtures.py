@@ -1,6 +1,7 @@
 """Small data of the suite unseen, for tests anywhere: made once a test run."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from worldgauge.core.episode import Episode
 from worldgauge.engine.collect import collect
 from worldgauge.suites.unseen.format import read_episode, stems_of
 
-FEW = {"homes": 1, "away": (2,), "size": (96, 54), "seed": 3}
+FEW: dict[str, Any] = {"homes": 1, "away": (2,), "size": (96, 54), "seed": 3}
 
 
 @pytest.fixture(scope="session")

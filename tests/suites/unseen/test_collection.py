@@ -17,7 +17,7 @@ from worldgauge.engine.collection import check_data
 from worldgauge.suites.unseen import collection
 from worldgauge.suites.unseen.format import FPS, SHOWN, frames_of, read_episode, stems_of
 from worldgauge.suites.unseen.reading import STEPS, pictures_of, states_between, world_of
-from worldgauge.suites.unseen.worlds import STATES, GoingOn
+from worldgauge.suites.unseen.worlds import STATES, GoingOn, ProcessKind
 from worldgauge.worlds.indoor import Home
 
 AWAY = (2, 5, 10, 20, 60)
@@ -30,20 +30,20 @@ def test_a_home_has_the_same_bytes_again_and_where_it_was_stopped(unseen_data: P
     for path in (tmp_path / "again").rglob("*.*"):
         if path.is_file() and path.relative_to(tmp_path / "again").with_suffix("") != kept:
             path.unlink()
-    collect("unseen", tmp_path / "again", **FEW)  # type: ignore[arg-type]
+    collect("unseen", tmp_path / "again", **FEW)
     again = tmp_path / "again"
     assert {path.relative_to(again): path.read_bytes() for path in again.rglob("*.*") if path.is_file()} == files
 
 
 @pytest.mark.parametrize("kind", ["cart", "level"])
-def test_a_law_stays_on_its_rail_at_twice_the_speed(kind: str) -> None:
+def test_a_law_stays_on_its_rail_at_twice_the_speed(kind: ProcessKind) -> None:
     rng = np.random.default_rng(1)
-    for group in collection._sharing(kind, AWAY):  # type: ignore[arg-type]
+    for group in collection._sharing(kind, AWAY):
         assert frames_of(max(group)) - SHOWN <= 3 * (frames_of(min(group)) - SHOWN)
         for _ in range(50):
-            start, rate = collection._law(kind, group, rng)  # type: ignore[arg-type]
+            start, rate = collection._law(kind, group, rng)
             last = start + rate * ((SHOWN - 1) / FPS + 2 * (frames_of(max(group)) - SHOWN) / FPS)
-            assert STATES[kind].low - 1e-9 <= min(start, last) < max(start, last) <= STATES[kind].high + 1e-9  # type: ignore[index]
+            assert STATES[kind].low - 1e-9 <= min(start, last) < max(start, last) <= STATES[kind].high + 1e-9
 
 
 def test_a_lamp_ends_in_another_colour_that_lasts() -> None:

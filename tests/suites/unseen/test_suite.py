@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import worldgauge as wg
 from support.task_context import Given, QuietContext
 from worldgauge.core.episode import Episode
+from worldgauge.core.image import Frames
 from worldgauge.core.model import ModelSpec, RolloutRequest
 from worldgauge.suites.unseen import scoring, summary
 from worldgauge.suites.unseen.format import SHOWN
@@ -57,7 +59,7 @@ class Wide:
 
     spec = ModelSpec("wide", inputs=frozenset({"truth"}), crop=(4, 3))
 
-    def rollout(self, request: RolloutRequest):
+    def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         assert request.truth is not None
         return (frame[None] for frame in request.truth)
 
@@ -99,7 +101,7 @@ def test_images_only_see_the_last_frame(unseen_data: Path, tmp_path: Path) -> No
     task = next(iter(suite.tasks(unseen_data)))
 
     class One(Given):
-        def rollout(self, request: RolloutRequest):
+        def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
             assert len(request.context) == 1
             return super().rollout(request)
 

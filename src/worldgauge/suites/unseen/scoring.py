@@ -8,14 +8,15 @@ from worldgauge.core.episode import Episode
 from worldgauge.core.errors import DataError
 from worldgauge.core.video import Clip
 from worldgauge.engine.suite.contract import Record, Score, Task, cached_by_task
-from worldgauge.engine.suite.scores import make_score
+from worldgauge.engine.suite.scores import make_mean_score, make_score
 from worldgauge.metrics.alternatives import DIFFERS
+from worldgauge.metrics.psnr_ssim import psnr
 from worldgauge.metrics.reobservation import returned_detail
 from worldgauge.suites.unseen import metrics
 from worldgauge.suites.unseen.format import FPS, SHOWN, STILL, TURN
 from worldgauge.suites.unseen.reading import Alternatives, alternatives_of, looks_away, read_end
 
-METRICS = ("advanced", "as_left", "looked_away", "progress", "returned_detail")
+METRICS = ("advanced", "as_left", "looked_away", "progress", "returned_detail", "psnr")
 
 
 def scores(record: Record, episode: Episode, truth: Clip, rollout: Clip) -> list[Score]:
@@ -47,6 +48,7 @@ def scores(record: Record, episode: Episode, truth: Clip, rollout: Clip) -> list
         make_score(record, "looked_away", metrics.looked_away(outcome)),
         make_score(record, "progress", way, n=found.readable, reason=no_way if way is None else None),
         make_score(record, "returned_detail", detail, reason="the room has no detail" if detail is None else None),
+        make_mean_score(record, "psnr", [(n, psnr(a, b)) for n, (a, b) in enumerate(zip(got, want, strict=True))]),
     ]
 
 

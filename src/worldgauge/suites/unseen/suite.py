@@ -42,6 +42,7 @@ class Unseen(Suite):
     vocabulary: ClassVar[Mapping[str, str]] = {
         "task": "episode",
         "tasks": "episodes",
+        "headline": "share that went on",
         "lacks": "cannot let a thing go on",
         "seen": "watched",
         "asked": "looking away and back",
@@ -68,7 +69,7 @@ class Unseen(Suite):
             raise DataError(f"{source}: holds no episodes; collect them with: worldgauge collect unseen --out {source}")
         for stem in stems:
             home, process, away = stem.parts[-3:]
-            group = {"task": process, "away_s": int(away.removeprefix("away-")), "location": home}
+            group = {"task": process, "away": f"{int(away.removeprefix('away-'))} s", "location": home}
             yield Task("unseen", stem_id(stem), {"source": str(stem.parents[2])}, fingerprint_of(stem), group)
 
     def cluster_of(self, task: str, group: Mapping[str, Any]) -> str:

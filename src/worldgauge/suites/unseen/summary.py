@@ -30,30 +30,32 @@ def summarize(
         _Model(label, kinds[label], own, failed.get(label, ()), headline=HEADLINE) for label, own in scores.items()
     ]
     found = [score for model in models for score in model.of(HEADLINE)]
-    groups = {"task": [one for one in PROCESSES if any(score.group["task"] == one for score in found)]}
-    times = sorted({score.group["away_s"] for score in found})
+    things = [one for one in PROCESSES if any(score.group["task"] == one for score in found)]
+    times = sorted({score.group["away"] for score in found}, key=lambda one: int(one.split()[0]))
     values = {model.label: {score.task: score.value for score in model.of(HEADLINE)} for model in models}
     clusters = clusters_by_task({model.label: model.of(HEADLINE) for model in models})
     notes = [_NOTE, *missing_notes(found)]
     if len(models) > 1:
         notes.append(detectable_note(values, kinds, "episodes", clusters, (0.0, 100.0)))
-    rows = [[*(model.cell(HEADLINE, one) for one in groups["task"]), model.cell(HEADLINE)] for model in models]
-    tables = [_table(models, HEADLINE, "The thing has gone on by its law", (*groups["task"], "all"), rows, notes)]
+    columns = {one: {"task": one} for one in things} | ({"all": {}} if len(things) > 1 else {})
+    rows = [[model.cell(HEADLINE, **group) for group in columns.values()] for model in models]
+    tables = [_table(models, HEADLINE, "Share of things that went on", tuple(columns), rows, notes)]
     rows = [[model.outcome(one) for one in OUTCOMES] for model in models]
-    tables.append(_table(models, "outcomes", "What the thing has done", OUTCOMES, rows, [_NOTE], column=0))
+    outcomes = _table(models, "outcomes", "Outcomes", OUTCOMES, rows, [_NOTE], column=0)
+    tables.append(replace(outcomes, betters=("higher", *["neither"] * (len(OUTCOMES) - 1))))
     if len(times) > 1:
-        rows = [[model.cell(HEADLINE, away_s=one) for one in times] for model in models]
-        title = "The thing has gone on, by seconds of looking away"
-        tables.append(
-            _table(models, "by_time_away", title, tuple(f"{one} s" for one in times), rows, [_NOTE], column=0)
-        )
-    rows = [[model.cell(name) for name in ("progress", "returned_detail")] for model in models]
+        rows = [[model.cell(HEADLINE, away=one) for one in times] for model in models]
+        title = "Share of things that went on, by time away"
+        tables.append(_table(models, "by_time_away", title, tuple(times), rows, [_NOTE], column=0))
+    rows = [[model.cell(name) for name in ("progress", "returned_detail", "psnr")] for model in models]
     note = (
         "Progress: 0 as it was left, 1 where its law takes it, over carts and levels that can be read. "
         "Detail: correlation of the fine detail of what does not move; a low one says that the room was lost, too."
     )
-    beside = _table(models, "progress", "Beside it", ("progress", "detail of the room"), rows, [note], column=1)
-    return [*tables, replace(beside, unit="1", better="neither", betters=("neither", "higher"))]
+    beside = _table(
+        models, "progress", "Beside it", ("progress", "detail of the room", "PSNR (dB)"), rows, [note], column=1
+    )
+    return [*tables, replace(beside, unit="1", better="neither", betters=("neither", "higher", "higher"))]
 
 
 class _Model(ModelScores):
