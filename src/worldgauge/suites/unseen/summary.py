@@ -30,19 +30,19 @@ def summarize(
         _Model(label, kinds[label], own, failed.get(label, ()), headline=HEADLINE) for label, own in scores.items()
     ]
     found = [score for model in models for score in model.of(HEADLINE)]
-    things = [one for one in PROCESSES if any(score.group["task"] == one for score in found)]
+    things: list[str] = [one for one in PROCESSES if any(score.group["task"] == one for score in found)]
     times = sorted({score.group["away"] for score in found}, key=lambda one: int(one.split()[0]))
     values = {model.label: {score.task: score.value for score in model.of(HEADLINE)} for model in models}
     clusters = clusters_by_task({model.label: model.of(HEADLINE) for model in models})
     notes = [_NOTE, *missing_notes(found)]
     if len(models) > 1:
         notes.append(detectable_note(values, kinds, "episodes", clusters, (0.0, 100.0)))
-    columns = {one: {"task": one} for one in things} | ({"all": {}} if len(things) > 1 else {})
-    rows = [[model.cell(HEADLINE, **group) for group in columns.values()] for model in models]
-    tables = [_table(models, HEADLINE, "Share of things that went on", tuple(columns), rows, notes)]
+    columns = [*things, "all"] if len(things) > 1 else things
+    rows = [[model.cell(HEADLINE, None if one == "all" else one) for one in columns] for model in models]
+    tables = [_table(models, HEADLINE, "Share of things that went on", columns, rows, notes)]
     rows = [[model.outcome(one) for one in OUTCOMES] for model in models]
     outcomes = _table(models, "outcomes", "Outcomes", OUTCOMES, rows, [_NOTE], column=0)
-    tables.append(replace(outcomes, betters=("higher", *["neither"] * (len(OUTCOMES) - 1))))
+    tables.append(replace(outcomes, betters=("higher", "neither", "neither", "neither")))
     if len(times) > 1:
         rows = [[model.cell(HEADLINE, away=one) for one in times] for model in models]
         title = "Share of things that went on, by time away"
