@@ -78,7 +78,7 @@ def progress(state: float, left: float, true: float) -> float:
         The share of the way. Below 0 for a thing that went the wrong way.
 
     Examples:
-        >>> progress(0.5, left=0.2, true=0.8), progress(0.2, left=0.2, true=0.8)
+        >>> progress(0.75, left=0.5, true=1.0), progress(0.5, left=0.5, true=1.0)
         (0.5, 0.0)
     """
     return (state - left) / (true - left)
