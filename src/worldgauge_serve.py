@@ -39,6 +39,13 @@ A policy of a robot's arm is an estimator of the kind "policy", and has propose 
     def propose(self, scene):
         return poses  # (m, l, 8): up to scene.n plans or more, of up to scene.length poses of the hand
 
+A world is a table with an arm; `open` makes one, a `Table` (docs/howto/policies.md):
+
+    spec = WorldSpec("kitchen", tasks=[{"name": "tidy_up", "variations": 1}], views=[...], workspace=(low, high))
+
+    def open(self, task, variation, seed, layout):
+        return Kitchen(task, variation, seed)
+
 In this file, in this order: what a model is and what it is asked; camera paths and encodings of
 actions; messages; requests; fingerprints; loading; answering; over a stream; over HTTP; starting.
 """
@@ -85,6 +92,7 @@ import numpy as np
 
 __all__ = [
     *("VERSION", "Actions", "Clip", "Context", "EstimatorSpec", "ModelSpec", "NotApplicable", "Request", "Scene"),
+    *("Acted", "Table", "WorldSpec", "pose_refusal"),
     *("CONVENTIONS", "KEYS", "CameraControl", "KeySentence", "camera_control", "intrinsics_of", "key_rows"),
     *("continued", "digest", "last_length", "next_length"),
     *("key_sentences", "main", "motions", "mouse_deltas", "note", "pluecker_rays", "resting"),
@@ -112,6 +120,15 @@ QUIET_S = 60.0
 SLOW_S, SLOWEST = 10.0, 100_000  # seconds and bytes a second of an asker who keeps others waiting
 HELD_S = 60.0  # seconds in all that the model waits for the asker of one answer while others wait
 HUNG = 75
+ANSWERS = {
+    **{"open": "opened", "sense": "sensed", "act": "acted", "save": "saved", "restore": "restored"},
+    **{"plan": "planned", "finish": "finished"},
+}
+"""Questions to a world, with what answers them."""
+MAX_TABLES, MAX_STATES, MAX_STATE_BYTES = 4, 1024, 1 << 20
+"""Tables of a world that stay open, named states of a table, and bytes of one; the oldest ones are forgotten."""
+_EDGE_M = 1e-6
+"""Of a workspace: its bounds as 32-bit floats lie within."""
 
 STATUS = {"unauthorized": 401, "not_found": 404, "too_large": 413}
 """HTTP status of a refusal by its kind of error; 400 of all others."""
@@ -173,6 +190,98 @@ class EstimatorSpec:
     kind: str = "decoder"
     layout: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WorldSpec:
+    """What a world is: tables with an arm, on which tasks are carried out.
+
+    name: shown in tables. tasks: each {"name", "variations": how many, "words": what it asks for}. views: each
+    {"name", "camera": {"vfov_deg"}}, square pictures; the first one is what an agent sees. workspace: lower and upper
+    corner in metres, where poses may lie. exact: whether the same acts after a restore repeat to the bit. expert:
+    whether its tables have `plan` and `finish`. settings: all that changes what happens, plain JSON values.
+    """
+
+    name: str
+    tasks: Sequence[Mapping[str, Any]]
+    views: Sequence[Mapping[str, Any]]
+    workspace: Sequence[Sequence[float]]
+    kind: str = "table"
+    frame: str = "worldgauge-hand"
+    exact: bool = True
+    expert: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Acted(NamedTuple):
+    """What came of a pose: why it did not end as asked, whether nothing moved, the states on the way, and how long."""
+
+    reason: Optional[str]
+    failed: bool
+    states: Sequence[bytes]
+    seconds: float
+    unstable: bool = False
+
+
+class Table:
+    """One table of a world: what `open` of a world returns, a class of this or with the same members.
+
+    The frame of poses is that of `Scene`. instruction, wordings: the task in words. caption: what is seen at the start.
+    things: {"name", "category", "colour", "half_m"} of each. digest: of all that decides how the table behaves, such as
+    versions and start state.
+    """
+
+    instruction = ""
+    caption = "A robot arm at a table."
+    wordings: Sequence[str] = ()
+    things: Sequence[Mapping[str, Any]] = ()
+    digest = ""
+
+    @property
+    def hand(self) -> Any:
+        """Where the hand is, (8,)."""
+        raise NotImplementedError
+
+    @property
+    def places(self) -> Any:
+        """Middles of the things, (n, 3) metres."""
+        raise NotImplementedError
+
+    @property
+    def progress(self) -> float:
+        """From 0 to 1, exactly 1 where the task is solved."""
+        raise NotImplementedError
+
+    def pose(self, view: str) -> Any:
+        """Camera-to-world (4, 4) of a view, as of `Scene`."""
+        raise NotImplementedError
+
+    def picture(self, view: str, size_px: int, depth: bool, instances: bool) -> Arrays:
+        """The array "rgb" of a view, and where wanted "depth" float32 and "instances" uint16, 0 but for things."""
+        raise NotImplementedError
+
+    def act(self, pose: Any) -> Acted:
+        """Bring the hand to a pose within the workspace; at least the last state is in the answer."""
+        raise NotImplementedError
+
+    def save(self) -> bytes:
+        """The whole present state."""
+        raise NotImplementedError
+
+    def restore(self, state: bytes) -> None:
+        """Put a state back; ValueError for one of another table."""
+        raise NotImplementedError
+
+    def plan(self) -> Any:
+        """Poses (l, 8) of an expert from here."""
+        raise NotApplicable("this table has no expert; give another proposer than scripted, such as process")
+
+    def finish(self) -> None:
+        """Put all things where a solved task leaves them."""
+        raise NotApplicable("this table cannot show how its task ends")
+
+    def close(self) -> None:
+        """Free what it holds."""
 
 
 class NotApplicable(Exception):
@@ -468,6 +577,25 @@ def pose_fault(poses: Any) -> str | None:
         return None
     first = int(off.argmax())
     return "pose %d is no rotation with a place: %s" % (first, poses[first].round(4).tolist())
+
+
+def pose_refusal(pose: Any, low: Any, high: Any) -> str | None:
+    """Why a pose of a hand cannot be gone to within a workspace, in words; None where it can."""
+    try:
+        values = np.asarray(pose, np.float64)
+    except (TypeError, ValueError):
+        return "the pose holds what is no number"
+    if values.shape != (8,):
+        return "a pose is 8 numbers, got shape %s" % (values.shape,)
+    if not np.isfinite(values).all():
+        return "the pose holds values that are not finite"
+    if abs(float(np.linalg.norm(values[3:7])) - 1) > 0.01:
+        return "the quaternion of the pose does not have length 1"
+    if not 0 <= values[7] <= 1:
+        return "the gripper is %g, not between 0 and 1" % values[7]
+    if (values[:3] < np.array(low) - _EDGE_M).any() or (values[:3] > np.array(high) + _EDGE_M).any():
+        return "(%.2f, %.2f, %.2f) lies outside the workspace" % tuple(values[:3])
+    return None
 
 
 def _inverse(poses: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -1475,7 +1603,7 @@ class Served:
         serves = serves_of(self.model)
         if not serves:
             raise LoadError("model '%s' has no method rollout(request)" % name)
-        kind: Any = ModelSpec if serves == "model" else EstimatorSpec
+        kind: Any = {"model": ModelSpec, "estimator": EstimatorSpec, "world": WorldSpec}[serves]
         missing = [one.name for one in fields(kind) if not hasattr(spec, one.name)]
         if missing:
             what = "has no 'spec'" if spec is None else "has a 'spec' without %s" % ", ".join(missing)
@@ -1508,8 +1636,8 @@ Make = Callable[[], Served]
 
 
 def serves_of(model: Any) -> str:
-    """ "model" for what can roll out, "estimator" for what can estimate or propose, else empty."""
-    methods = (("rollout", "model"), ("estimate", "estimator"), ("propose", "estimator"))
+    """ "model" for what can roll out, "estimator" for what can estimate or propose, "world" for what opens tables."""
+    methods = (("rollout", "model"), ("estimate", "estimator"), ("propose", "estimator"), ("open", "world"))
     return next((what for method, what in methods if callable(getattr(model, method, None))), "")
 
 
@@ -1766,20 +1894,22 @@ def _said(model: Any, question: _Question) -> Last:
     serves, asked = serves_of(model), question.header["type"]
     who = "%s '%s'" % ("policy" if hasattr(model, "propose") else serves, model.spec.name)
     try:
-        if (serves == "estimator") != (asked == "estimate"):
+        if serves != {"rollout": "model", "estimate": "estimator"}.get(asked, "world"):
             raise WireError("%s cannot be asked for a '%s'" % (who, asked), "request")
+        if serves == "world":
+            return _tabled(model, question)
         return _estimated(model, question) if asked == "estimate" else _rolled_out(model, question)
     except NotApplicable as error:
         return _failure("not_applicable", _text(error)), None
     except WireError as error:
-        if error.kind in ("request", "version", "cancelled"):
+        if error.kind in ("request", "version", "cancelled", "gone"):
             return _failure(error.kind, str(error)), None
-        where = "its answer" if serves == "estimator" else "chunk at frame %d" % question.frames
+        where = "chunk at frame %d" % question.frames if serves == "model" else "its answer"
         return _failure("subject", "%s, %s: %s" % (who, where, error)), None
     except _Lost:
         raise
     except (Exception, SystemExit) as error:
-        at = "" if serves == "estimator" else " at frame %d" % question.frames
+        at = " at frame %d" % question.frames if serves == "model" else ""
         text = "%s raised %s%s: %s" % (who, type(error).__name__, at, _text(error))
         return _failure("subject", text, traceback.format_exc()), None
 
@@ -1847,6 +1977,127 @@ def _estimated(model: Any, question: _Question) -> Last:
     return last, dict(made[0])
 
 
+class _OpenTable:
+    """A table that is open, its states by name, and the one that it is in."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+        self.states: Dict[str, bytes] = {}
+        self.present = self.name(table.save())
+
+    def name(self, state: bytes) -> str:
+        """Keep a state, and give it a name that no other process gives."""
+        if len(state) > MAX_STATE_BYTES:
+            raise WireError("a state of %d bytes; the limit is %d" % (len(state), MAX_STATE_BYTES))
+        name = secrets.token_hex(8)
+        self.states[name] = state
+        while len(self.states) > MAX_STATES:
+            del self.states[next(iter(self.states))]
+        return name
+
+    def state(self, name: Any) -> bytes:
+        """A state by its name."""
+        if name not in self.states:
+            raise WireError("no state %.50r" % (name,), "gone")
+        return self.states[name]
+
+    def go_to(self, name: Any) -> None:
+        """Be in a state."""
+        if name not in (None, self.present):
+            self.table.restore(self.state(name))
+            self.present = name
+
+
+_TABLES: Dict[str, _OpenTable] = {}
+
+
+def _tabled(world: Any, question: _Question) -> Last:
+    """What a world answers; the state that a question names is the one that it is about."""
+    header, arrays, asked = question.header, question.arrays, question.header["type"]
+    with _reading(header):
+        name, state = str(header["table"])[:200], header.get("state")
+        size_px = _number("size_px", header.get("size_px", 1), 1, int)
+    if asked == "open":
+        return _opened(world, name, header, size_px)
+    if name not in _TABLES:
+        raise WireError("no table %.50r is open" % name, "gone")
+    one = _TABLES[name] = _TABLES.pop(name)  # the newest one
+    last: Header = {"type": ANSWERS[asked]}
+    if asked == "restore" and "state" in arrays:
+        one.present = ""  # until it is known to be one of this table
+        try:
+            one.table.restore(arrays["state"].tobytes())
+        except ValueError as error:
+            raise WireError("this is no state of the table: %s" % error, "request") from None
+        one.present = one.name(one.table.save())
+        return {**last, "state": one.present}, None
+    if asked == "save":
+        return last, {"state": np.frombuffer(one.state(state or one.present), np.uint8)}
+    one.go_to(state)
+    if asked == "sense":
+        return {**last, **_progress(one.table)}, _seen(world, one.table, header, size_px)
+    if asked == "plan":
+        return last, {"poses": np.asarray(one.table.plan(), np.float64).reshape(-1, 8)}
+    if asked == "act":
+        with _reading(header):
+            pose, keep = arrays["pose"], _number("keep", header.get("keep", MAX_STATES), 1, int)
+        return {**last, **_carried_out(world, one, pose, keep)}, None
+    if asked == "finish":
+        one.table.finish()
+        one.present = one.name(one.table.save())
+    return {**last, "state": one.present}, None
+
+
+def _opened(world: Any, name: str, header: Header, size_px: int) -> Last:
+    with _reading(header):
+        given = {key: header[key] for key in ("task", "variation", "seed")}
+        known = {str(one["name"]): one for one in world.spec.tasks}
+        if given["task"] not in known:
+            raise ValueError("task: there is %s, not %.50r" % (", ".join(known), given["task"]))
+        _number("seed", given["seed"], 0, int)
+        if _number("variation", given["variation"], 0, int) >= known[given["task"]]["variations"]:
+            raise ValueError("variation: there are %d" % known[given["task"]]["variations"])
+    for old in [one for one in _TABLES if one == name] or list(_TABLES)[: max(0, len(_TABLES) + 1 - MAX_TABLES)]:
+        getattr(_TABLES.pop(old).table, "close", lambda: None)()
+    table = world.open(layout=header.get("layout"), **given)
+    words = {key: getattr(table, key) for key in ("instruction", "caption", "digest")}
+    told = _plain({**words, "wordings": list(table.wordings), "things": list(table.things)})
+    one = _TABLES[name] = _OpenTable(table)
+    last = {"type": "opened", **told, "state": one.present, **_progress(table)}
+    return last, _seen(world, table, header, size_px)
+
+
+def _progress(table: Any) -> Header:
+    return {"progress": float(table.progress), "solved": bool(table.progress >= 1)}
+
+
+def _seen(world: Any, table: Any, header: Header, size_px: int) -> Arrays:
+    """Where the hand, the things and the cameras are, and the pictures that are asked for."""
+    names = [one["name"] for one in world.spec.views]
+    with _reading(header):
+        views = list(header.get("views", []))
+        if not set(views) <= set(names):
+            raise ValueError("views: there is %s, not %.100r" % (", ".join(names), views))
+    found = {"hand": np.asarray(table.hand, np.float64), "places": np.asarray(table.places, np.float64).reshape(-1, 3)}
+    found.update({name + "/pose": np.asarray(table.pose(name), np.float64) for name in names})
+    for name in views:
+        seen = table.picture(name, size_px, bool(header.get("depth")), bool(header.get("instances")))
+        found.update({"%s/%s" % (name, what): array for what, array in seen.items()})
+    return found
+
+
+def _carried_out(world: Any, one: _OpenTable, pose: Any, keep: int) -> Header:
+    """Carry out a pose; of the states on the way `keep` are named, spread evenly, the last one among them."""
+    refusal, before = pose_refusal(pose, *world.spec.workspace), one.present
+    one.present = ""  # where a table that raises is, nobody knows
+    done = Acted(refusal, True, (), 0.0) if refusal else Acted(*one.table.act(pose))
+    count = len(done.states)
+    states = [one.name(done.states[(k + 1) * count // min(keep, count) - 1]) for k in range(min(keep, count))]
+    one.present = states[-1] if states else before
+    told = {"reason": done.reason, "failed": done.failed, "seconds": done.seconds, "unstable": done.unstable}
+    return {**told, "states": states, **_progress(one.table)}
+
+
 def _check_chunk(chunk: Any) -> None:
     """Refuses what cannot travel, in the words that are used of a model in worldgauge's own process."""
     if not isinstance(chunk, np.ndarray):
@@ -1893,7 +2144,7 @@ def _serve_stream(make: Make, readinto: Stream, write: Stream, limit: int) -> No
         try:
             while True:
                 header, arrays = read_message(readinto, limit=limit)
-                if header["type"] in ("rollout", "estimate"):
+                if header["type"] in ("rollout", "estimate", *ANSWERS):
                     desk.ask(_Question(header, arrays, post))
                 elif header["type"] == "cancel":
                     desk.cancel(header.get("id"))
@@ -1966,7 +2217,7 @@ class _HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """GET /v1/info and /v1/health answer JSON; POST /v1/rollout, /v1/estimate and /v1/cancel take a message.
+    """GET /v1/info and /v1/health answer JSON; POST /v1/rollout, /v1/estimate, /v1/cancel and others take a message.
 
     A question is answered by messages in a chunked body, one a chunk of it.
     """
@@ -1989,7 +2240,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         try:
-            self._admit("/v1/rollout", "/v1/estimate", "/v1/cancel")
+            self._admit(*("/v1/" + name for name in ("rollout", "estimate", "cancel", *ANSWERS)))
             header, arrays = self._message()
         except WireError as error:
             return self._refuse(error)

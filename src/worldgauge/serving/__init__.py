@@ -13,6 +13,7 @@ from worldgauge.serving.channel import Channel
 from worldgauge.serving.messages import without_login
 from worldgauge.serving.remote_model import RemoteEstimator as RemoteEstimator
 from worldgauge.serving.remote_model import RemoteModel as RemoteModel
+from worldgauge.serving.remote_model import RemoteWorld as RemoteWorld
 from worldgauge_serve import code_of
 
 SCHEMES = ("cmd", "pipe", "http", "https")
@@ -36,6 +37,12 @@ def open_estimator(text: str, called: str = "estimator") -> RemoteEstimator:
     """Connect to the estimator that a text names, as `open_model` does; `RemoteEstimator.close` ends the connection."""
     who = f"{called} '{without_login(text)}'"
     return RemoteEstimator(_channel(text, who), who, code=lambda: served_code(text))
+
+
+def open_world_server(text: str) -> RemoteWorld:
+    """Connect to the server of tables that a text names, as `open_model` does."""
+    who = f"world '{without_login(text)}'"
+    return RemoteWorld(_channel(text, who), who, code=lambda: served_code(text))
 
 
 def served_code(text: str) -> str:

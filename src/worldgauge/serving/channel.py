@@ -10,11 +10,11 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from worldgauge_serve import Arrays, ArraySpec, Header
+from worldgauge_serve import ANSWERS, Arrays, ArraySpec, Header
 
 LOAD_DEADLINE_S = 1800.0
 """Longest time in seconds for a model to load."""
-ENDS = ("done", "estimated", "error")
+ENDS = ("done", "estimated", "error", *ANSWERS.values())
 """Message types that end the answer to a request."""
 
 Message = tuple[Header, Arrays]

@@ -26,6 +26,8 @@ from worldgauge_serve import (
     Header,
 )
 
+TABLE_VARIABLE = "WORLDGAUGE_TABLE"
+"""Environment variable that names the server of tables. No data set and no run does: it may be a command."""
 MAX_NAME = 200
 MAX_TEXT = 10_000
 MAX_TOGETHER = 128
@@ -34,7 +36,7 @@ _REST_BYTES = 1 << 14
 _HEADER_BYTES, _LETTER_BYTES, _PROMPT_LETTERS = 1 << 12, 12, 3
 """Of the header: what a request takes besides its words, and the most that a letter of those does."""
 
-Serves = Literal["model", "estimator"]
+Serves = Literal["model", "estimator", "world"]
 Spec = TypeVar("Spec")
 
 
@@ -64,7 +66,8 @@ def hello_of(header: Header, who: str, serves: Serves, spec_of: Callable[[Any], 
             f"{' and '.join(map(str, VERSIONS))}; copy worldgauge_serve.py to it again (worldgauge-serve --where)"
         )
     if header.get("serves", "model") != serves:
-        hint = "name it where a decoder is asked for" if serves == "model" else "give it as --model"
+        hints = {"model": "give it as --model", "world": f"name it in {TABLE_VARIABLE}"}
+        hint = hints.get(str(header.get("serves", "model")), "name it where a decoder is asked for")
         raise ModelError(f"{who} serves {short(header.get('serves', 'model'))}, not '{serves}'; {hint}")
     source, given, needs = header.get("source"), header.get("given", {}), header.get("needs", {})
     # Models of ours have a registered name for their source: what comes from outside must not pass for one.

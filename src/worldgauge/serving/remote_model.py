@@ -32,7 +32,7 @@ from worldgauge.serving.messages import (
     short,
     spec_of,
 )
-from worldgauge_serve import MAX_BYTES, Arrays, ArraySpec, Header, WireError, encode
+from worldgauge_serve import ANSWERS, MAX_BYTES, Arrays, ArraySpec, Header, WireError, WorldSpec, encode
 
 DEADLINE_S = 1800.0
 """Seconds without a frame, or an answer, after which a model counts as hung."""
@@ -135,6 +135,13 @@ class RemoteServer(Generic[Spec]):
             raise
         self._connected = True
         return hello
+
+    def _finite(self, arrays: Arrays, expected: Mapping[str, Expected]) -> Arrays:
+        for name, array in arrays.items():
+            if expected[name].finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+                first = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+                raise EstimateError(f"{self._who}: '{name}' is not finite, first at {first}")
+        return arrays
 
     def _lost(self, text: str) -> ModelError:
         return ModelError(text)
@@ -299,13 +306,6 @@ class RemoteEstimator(RemoteServer[EstimatorSpec]):
                 return EstimatorAnswer(self._finite(given, expected), said.get("facts", {}))
         raise ModelError(f"{self._who} ended without an answer")
 
-    def _finite(self, arrays: Arrays, expected: Mapping[str, Expected]) -> Arrays:
-        for name, array in arrays.items():
-            if expected[name].finite and array.dtype.kind == "f" and not np.isfinite(array).all():
-                first = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-                raise EstimateError(f"{self._who}: '{name}' is not finite, first at {first}")
-        return arrays
-
     def _spec_of(self, given: Any) -> EstimatorSpec:
         known = named_spec(given, "estimator", set(EstimatorSpec.__dataclass_fields__))
         for field_name in ("kind", "layout"):
@@ -318,11 +318,56 @@ class RemoteEstimator(RemoteServer[EstimatorSpec]):
         return LostError(text)
 
 
+class StateGoneError(Exception):
+    """A table that is no longer open in its server, or a state that it no longer knows."""
+
+
+class RemoteWorld(RemoteServer[WorldSpec]):
+    """A world behind a channel: tables that are open in its server. See `serving.open_world_server`."""
+
+    serves = "world"
+    awaited = "answer"
+
+    def ask(
+        self, kind: str, fields: Mapping[str, Any], arrays: Arrays, expected: Mapping[str, Expected]
+    ) -> tuple[Header, Arrays]:
+        """The answer to one question; StateGoneError where the server does not know what it is about."""
+        name = secrets.token_hex(8)
+        facts = {"type": kind, "version": self._hello.version, "id": name, "deadline_s": self.deadline_s}
+        held = _Receipt(self._who, name, expected, MAX_ANSWER_BYTES, ANSWERS[kind])
+        with closing(self._messages({**facts, **fields}, arrays, lambda: held)) as messages:
+            for said, given in messages:
+                return said, self._finite(given, expected)
+        raise ModelError(f"{self._who} ended without an answer")
+
+    def pid(self) -> int | None:
+        """Process id of the server, where it was started here."""
+        return getattr(self._channel, "pid", None)
+
+    def _spec_of(self, given: Any) -> WorldSpec:
+        known = named_spec(given, "world", set(WorldSpec.__dataclass_fields__))
+        try:
+            tasks = [{"name": str(one["name"]), "variations": int(one["variations"])} for one in known["tasks"]]
+            low, high = (tuple(float(value) for value in corner) for corner in known["workspace"])
+            views = [float(one["camera"]["vfov_deg"]) for one in known["views"] if isinstance(one["name"], str)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"world '{known['name']}': its spec lacks or garbles {short(error)}") from None
+        if not tasks or not views or (len(low), len(high)) != (3, 3) or not all(0 < fov < 180 for fov in views):
+            raise ModelError(f"world '{known['name']}': it needs a task, a view and a workspace of two corners")
+        return WorldSpec(**known)
+
+    def _lost(self, text: str) -> ModelError:
+        return LostError(text)
+
+
 class _Receipt:
     """Checks the one message of an answer against what is expected, before any of it is allocated."""
 
-    def __init__(self, who: str, id: str, expected: Mapping[str, Expected], max_bytes: int) -> None:
+    def __init__(
+        self, who: str, id: str, expected: Mapping[str, Expected], max_bytes: int, answer: str = "estimated"
+    ) -> None:
         self._who, self._id, self._expected, self._max_bytes = who, id, expected, max_bytes
+        self._answer = answer
 
     def check(self, header: Header, announced: list[ArraySpec]) -> None:
         """Raise ModelError unless the message fits."""
@@ -332,10 +377,11 @@ class _Receipt:
         if header.get("id") != self._id:
             raise ModelError(f"{self._who} answers question {short(header.get('id'))}, which was not asked")
         names = [one.name for one in announced]
-        if kind != "estimated" or set(names) != set(self._expected) or not isinstance(header.get("facts", {}), dict):
+        if kind != self._answer or set(names) != set(self._expected) or not isinstance(header.get("facts", {}), dict):
+            what = "an estimate" if self._answer == "estimated" else f"'{self._answer}'"
             raise ModelError(
                 f"{self._who} answers with '{plain(kind)}' holding {short(names)}; "
-                f"expected an estimate with {short(sorted(self._expected))} and facts"
+                f"expected {what} with {short(sorted(self._expected))} and facts"
             )
         for one in announced:
             if not self._expected[one.name].fits(one):
@@ -347,4 +393,6 @@ class _Receipt:
 
     def raise_error(self, header: Header) -> None:
         """Raise what an "error" message says."""
+        if header.get("kind") == "gone":
+            raise StateGoneError(plain(header.get("message")))
         raise said_by(header, self._who, EstimateError)

@@ -86,6 +86,10 @@ class Tabletop:
         given = {name: value for name, value in more.items() if value is not None}
         return WorldFacts("tabletop", self._named | given, self._digest)
 
+    def simulation(self) -> Simulation:
+        """The table at its start, or in `state`."""
+        return Simulation(self)
+
     def view(self, pose: FloatArray, camera: Camera | Panorama, *, position: bool = False) -> View:
         """What a camera sees before anything has moved."""
         return Simulation(self).view(pose, camera, position=position)
@@ -185,9 +189,9 @@ class Done:
         return self.reason is None
 
 
-def carried_out(table: Tabletop, most: int = MOST_POSES) -> Done:
-    """Let the expert solve a table from its start in at most `most` poses."""
-    simulation = Simulation(table)
+def carried_out(table: Any, most: int = MOST_POSES) -> Done:
+    """Let the expert solve a table, also a served one, from its start in at most `most` poses."""
+    simulation = table.simulation()
     poses: list[HandPose] = []
     moves: list[Move] = []
     reason = None

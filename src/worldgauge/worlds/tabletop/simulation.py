@@ -30,6 +30,7 @@ from worldgauge.worlds.tabletop.franka_arm import (
     joint_names,
 )
 from worldgauge.worlds.tabletop.pose_plans import WORKSPACE_HIGH_M, WORKSPACE_LOW_M, HandPose
+from worldgauge_serve import pose_refusal
 
 TICK_S = 0.002
 CONTROL_S = 0.01
@@ -40,8 +41,6 @@ SPEED_M_S, TURN_RAD_S, EFFORT = 0.35, 1.5, 0.5
 SETTLE_S, GRIP_S = 0.25, 0.4
 SHORT_M = 0.02
 """From the pose, at which a move counts as stopped short."""
-_EDGE_M = 1e-6
-"""Of the workspace: its bounds as 32-bit floats lie within."""
 _WILD = 1e3
 """Metres or radians a second that nothing on the table reaches while the physics holds."""
 
@@ -95,7 +94,7 @@ class Move:
 
     reason: str | None  # why nothing moved, or what differs from the request; None when all went well
     failed: bool  # nothing was done
-    states: tuple[TableState, ...]
+    states: tuple[Any, ...]  # of the table's own kind
     seconds: float
 
 
@@ -209,10 +208,22 @@ class Simulation:
         mj.mj_setState(self.model, self.data, physics, kind)
         self.memory, self._gripper = state.memory, state.gripper
 
+    def state_of(self, plain: Sequence[Any]) -> TableState:
+        """The state of `TableState.plain`."""
+        return TableState.of(plain)
+
+    def camera(self, size_px: int = 448) -> Camera:
+        """The front camera."""
+        return front_camera(size_px)
+
+    def pose(self) -> FloatArray:
+        """Camera-to-world (4, 4) of the front camera."""
+        return front_pose()
+
     def move(self, pose: ArrayLike) -> Move:
         """Bring the hand to a pose (8,), then open or close the gripper; 0.5 or more is open.
         A pose that is invalid, outside the workspace or unreachable moves nothing, and the result says why."""
-        fault = _fault(pose)
+        fault = pose_refusal(pose, WORKSPACE_LOW_M, WORKSPACE_HIGH_M)
         if fault is not None:
             return Move(fault, True, (), 0.0)
         goal = np.asarray(pose, np.float64)
@@ -315,27 +326,6 @@ def matrix_of(pose: ArrayLike) -> FloatArray:
     matrix[:3, :3] = rotation.reshape(3, 3)
     matrix[:3, 3] = (x, y, z)
     return matrix
-
-
-def _fault(pose: ArrayLike) -> str | None:
-    """What is wrong with a pose; None where nothing is."""
-    try:
-        values = np.asarray(pose, np.float64)
-    except (TypeError, ValueError):
-        return "the pose holds what is no number"
-    if values.shape != (8,):
-        return f"a pose is 8 numbers, got shape {values.shape}"
-    if not np.isfinite(values).all():
-        return "the pose holds values that are not finite"
-    if abs(float(np.linalg.norm(values[3:7])) - 1) > 0.01:
-        return "the quaternion of the pose does not have length 1"
-    if not 0 <= values[7] <= 1:
-        return f"the gripper is {values[7]:g}, not between 0 and 1"
-    if (values[:3] < np.array(WORKSPACE_LOW_M) - _EDGE_M).any() or (
-        values[:3] > np.array(WORKSPACE_HIGH_M) + _EDGE_M
-    ).any():
-        return f"({values[0]:.2f}, {values[1]:.2f}, {values[2]:.2f}) lies outside the workspace"
-    return None
 
 
 def _start_data(model: Any) -> Any:
