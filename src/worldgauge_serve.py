@@ -197,7 +197,7 @@ class WorldSpec:
     """What a world is: tables with an arm, on which tasks are carried out.
 
     name: shown in tables. tasks: each {"name", "variations": how many, "words": what it asks for}. views: each
-    {"name", "camera": {"vfov_deg"}}, square pictures; the first one is what an agent sees. workspace: lower and upper
+    {"name", "camera": {"vfov_deg"}}, square pictures: "front", which an agent sees, and others such as "wrist". workspace: lower and upper
     corner in metres, where poses may lie. exact: whether the same acts after a restore repeat to the bit. expert:
     whether its tables have `plan` and `finish`. settings: all that changes what happens, plain JSON values.
     """

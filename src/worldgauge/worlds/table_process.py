@@ -337,12 +337,12 @@ class RemoteSimulation:
         self._present = states[-1] if states else self._present
         return Move(reason, failed, tuple(states), seconds)
 
-    def camera(self, size_px: int, view: str = "") -> Camera:
-        """The square camera of a view, by default the first one."""
+    def camera(self, size_px: int, view: str = "front") -> Camera:
+        """The square camera of a view."""
         return Camera.from_vertical_fov(size_px, size_px, self.table.views[self._known(view)])
 
-    def pose(self, view: str = "") -> FloatArray:
-        """Camera-to-world (4, 4) of a view, by default the first one."""
+    def pose(self, view: str = "front") -> FloatArray:
+        """Camera-to-world (4, 4) of a view."""
         return self._present.sensed.poses[self._known(view)]
 
     def wrist(self, size_px: int = 448) -> NDArray[np.uint8]:
@@ -365,9 +365,9 @@ class RemoteSimulation:
         return self._seen(pose, camera)["rgb"]
 
     def _known(self, view: str) -> str:
-        if view and view not in self.table.views:
+        if view not in self.table.views:
             raise UsageError(f"'{self.table.spec.name}' has no view '{view}'; it has {', '.join(self.table.views)}")
-        return view or next(iter(self.table.views))
+        return view
 
     def _seen(self, pose: FloatArray, camera: Camera, *, measured: bool = False) -> Arrays:
         """Arrays of the view at a pose, cut out of a square picture where the camera is not square."""

@@ -82,6 +82,8 @@ class EpisodeCollection(Collection):
         """The options; in homes the design of the episodes, elsewhere the world and the keys of its scenes."""
         given = super().settings()
         released = given.pop("from_released")
+        if given["table"] is None:
+            del given["table"]
         if self.options.world is None:
             del given["world"]
             given["design"] = DESIGN

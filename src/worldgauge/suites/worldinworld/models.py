@@ -415,7 +415,7 @@ class WrongAction:
 
     def rollout(self, request: RolloutRequest) -> Iterator[Frames]:
         """`horizon` frames, one a chunk."""
-        if request.world is None or request.world.name != "tabletop":
+        if request.world is None or request.world.name not in ("tabletop", "table-process"):
             raise NotApplicableError("'wrong-action' needs the table that is acted on, and this task has none")
         if request.actions is None or request.actions.space != HAND_POSES:
             raise NotApplicableError(f"'wrong-action' mirrors poses of a hand, actions of '{HAND_POSES.name}'")
@@ -425,9 +425,9 @@ class WrongAction:
 def _frames(request: RolloutRequest, world: Any, poses: FloatArray) -> Iterator[Frames]:
     """What the front camera sees of the mirrored poses, a frame each."""
     # With the engine comes an extra, which listing the models does without.
-    from worldgauge.worlds.tabletop.simulation import Simulation, UnstableError
+    from worldgauge.worlds.tabletop.simulation import UnstableError
 
-    simulation = Simulation(world)
+    simulation = world.simulation()
     camera: Any = request.context.camera
     way = np.vstack([simulation.hand, poses])
     start = 0

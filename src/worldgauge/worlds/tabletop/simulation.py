@@ -212,13 +212,13 @@ class Simulation:
         """The state of `TableState.plain`."""
         return TableState.of(plain)
 
-    def camera(self, size_px: int = 448) -> Camera:
-        """The front camera."""
-        return front_camera(size_px)
+    def camera(self, size_px: int = 448, view: str = "front") -> Camera:
+        """The camera of a view: front, published or wrist."""
+        return wrist_camera(size_px) if view == "wrist" else front_camera(size_px, published=view == "published")
 
-    def pose(self) -> FloatArray:
-        """Camera-to-world (4, 4) of the front camera."""
-        return front_pose()
+    def pose(self, view: str = "front") -> FloatArray:
+        """Camera-to-world (4, 4) of a view."""
+        return wrist_pose(self.hand) if view == "wrist" else front_pose(published=view == "published")
 
     def move(self, pose: ArrayLike) -> Move:
         """Bring the hand to a pose (8,), then open or close the gripper; 0.5 or more is open.

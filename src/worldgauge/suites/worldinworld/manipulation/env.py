@@ -23,9 +23,10 @@ from worldgauge.suites.worldinworld.loop import Imagination
 from worldgauge.suites.worldinworld.policies.contract import ActionPlan, Depth, Rollout, SeenThing, letters
 from worldgauge.suites.worldinworld.task import TaskParameters
 from worldgauge.worlds import View, caption_of
+from worldgauge.worlds.table_process import RemoteState, TableProcess
 from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.pose_plans import ClipPlan, HandPose, as_actions, clip_plan
-from worldgauge.worlds.tabletop.simulation import Simulation, TableState, UnstableError, front_camera, front_pose
+from worldgauge.worlds.tabletop.simulation import TableState, UnstableError
 from worldgauge.worlds.walking.primitives import render_text
 
 FPS = 7.0
@@ -34,10 +35,14 @@ _FUTURES = 32
 """Most futures that are cached: those of the plans of one decision."""
 
 
+AnyState = TableState | RemoteState
+"""Of a table here, or of a served one."""
+
+
 class TableSight:
     """What is sensed in one state (`TableObservation`); rendered once, on first use."""
 
-    def __init__(self, place: TableEnv, state: TableState) -> None:
+    def __init__(self, place: TableEnv, state: AnyState) -> None:
         self.state = state
         self.camera = place.camera
         self.pose = place.pose
@@ -68,17 +73,20 @@ class TableSight:
     def wrist(self) -> Image:
         """The view from the hand, (H, W, 3) uint8."""
         with self._place.at(self.state) as simulation:
-            return simulation.wrist(self.camera.height)
+            picture: Image = simulation.wrist(self.camera.height)
+            return picture
 
     def expert(self) -> Sequence[HandPose]:
         """Return the poses of the scripted expert from here."""
         with self._place.at(self.state) as simulation:
-            return simulation.task.plan(simulation)
+            poses: Sequence[HandPose] = simulation.task.plan(simulation)
+            return poses
 
     @cached_property
     def _view(self) -> View:
         with self._place.at(self.state) as simulation:
-            return simulation.view(self.pose, self.camera)
+            view: View = simulation.view(self.pose, self.camera)
+            return view
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class RefusedPlan:
 class SimulatedFuture:
     """The true outcome of some poses."""
 
-    states: tuple[tuple[TableState, ...], ...]
+    states: tuple[tuple[AnyState, ...], ...]
     progress: float
 
 
@@ -101,32 +109,35 @@ class TableEnv:
 
     text_renderer = "manip/v2"
 
-    def __init__(self, world: Tabletop, size_px: int, *, published: bool = False) -> None:
-        self.camera: Camera = front_camera(size_px, published=published)
-        self.pose: FloatArray = front_pose(published=published)
+    def __init__(self, world: Tabletop | TableProcess, size_px: int, *, published: bool = False) -> None:
+        view = "published" if published else "front"
+        self._simulation: Any = world.simulation()
+        self.camera: Camera = self._simulation.camera(size_px, view)
+        self.pose: FloatArray = self._simulation.pose(view)
         self.reasons: list[str | None] = []
         self.unstable = False
         self.shares: tuple[tuple[float, ...], ...] = ()
-        self.seen: list[TableState] = []
-        self._simulation = Simulation(world)
-        self._start = self._simulation.state()
-        self._futures: dict[tuple[TableState, tuple[Any, ...]], SimulatedFuture] = {}
-        self._pictures: dict[TableState, Image] = {}
+        self.seen: list[AnyState] = []
+        self._start: AnyState = self._simulation.state()
+        self._futures: dict[tuple[AnyState, tuple[Any, ...]], SimulatedFuture] = {}
+        self._pictures: dict[AnyState, Image] = {}
 
     @property
-    def state(self) -> TableState:
+    def state(self) -> AnyState:
         """The present state."""
-        return self._simulation.state()
+        state: AnyState = self._simulation.state()
+        return state
 
     @property
     def progress(self) -> float:
         """Progress of the task, in [0, 1]; 1 when it is solved."""
-        return self._simulation.progress
+        return float(self._simulation.progress)
 
     @property
     def hand(self) -> HandPose:
         """The present pose of the hand."""
-        return self._simulation.hand
+        hand: HandPose = self._simulation.hand
+        return hand
 
     @property
     def position_m(self) -> tuple[float, ...]:
@@ -161,7 +172,7 @@ class TableEnv:
         self.shares = self.shares[1:]
         last = not self.shares
         if isinstance(action, RefusedPlan):
-            states: tuple[TableState, ...] = ()
+            states: tuple[AnyState, ...] = ()
             reason: str | None = action.reason
         else:
             try:
@@ -200,7 +211,7 @@ class TableEnv:
             return letters(plan.steps)
         return [] if plan_fault(plan.poses, len(plan.poses)) is not None else self.plain_actions(plan.poses)
 
-    def future(self, poses: Sequence[HandPose], state: TableState | None = None) -> SimulatedFuture:
+    def future(self, poses: Sequence[HandPose], state: AnyState | None = None) -> SimulatedFuture:
         """Simulate `poses` from `state`, by default the present one, without changing the present state."""
         start = self.state if state is None else state
         key = start, tuple(poses)
@@ -211,7 +222,7 @@ class TableEnv:
                 self._futures[key] = _future(simulation, poses)
         return self._futures[key]
 
-    def film(self, poses: Sequence[HandPose], clip_poses: ClipPlan, state: TableState | None = None) -> Clip:
+    def film(self, poses: Sequence[HandPose], clip_poses: ClipPlan, state: AnyState | None = None) -> Clip:
         """Return the true frames of a plan after frame 0, rendered when they are read."""
         future = self.future(poses, state)
         shown = []
@@ -219,12 +230,12 @@ class TableEnv:
             shown.append(_on_the_way(future.states[step - 1], float(share)))
         return self.clip(shown)
 
-    def clip(self, states: Sequence[TableState]) -> Clip:
+    def clip(self, states: Sequence[AnyState]) -> Clip:
         """Return front views of states, rendered when they are read."""
         size = self.camera.width, self.camera.height
         return Clip.rendered(lambda n: self.picture(states[n]), len(states), FPS, size)
 
-    def picture(self, state: TableState) -> Image:
+    def picture(self, state: AnyState) -> Image:
         """Return the front view of a state, (H, W, 3); recent ones are cached."""
         if state not in self._pictures:
             if len(self._pictures) >= 4 * _FUTURES:
@@ -233,15 +244,24 @@ class TableEnv:
                 self._pictures[state] = simulation.rgb(self.pose, self.camera)
         return self._pictures[state]
 
-    def goal_picture(self) -> tuple[Image, Image]:
-        """Return the front views before anything has moved and when the task is solved, both with the arm at home."""
+    def goal_picture(self) -> tuple[Image, Image | None]:
+        """Return the front views before anything has moved and when the task is solved, both with the arm at home.
+        The latter is None for a served table that cannot show it."""
         before = self.picture(self._start)
         with self.at(self._start) as simulation:
-            simulation.task.finish(simulation)
+            try:
+                simulation.task.finish(simulation)
+            except NotApplicableError:
+                return before, None
             return before, simulation.rgb(self.pose, self.camera)
 
+    def state_of(self, plain: Any) -> AnyState:
+        """Return the state that a trace holds."""
+        state: AnyState = self._simulation.state_of(plain)
+        return state
+
     @contextmanager
-    def at(self, state: TableState) -> Iterator[Simulation]:
+    def at(self, state: AnyState) -> Iterator[Any]:
         """Put the simulation into another state for the length of a `with` block."""
         before = self._simulation.state()
         if state != before:
@@ -265,9 +285,9 @@ def plan_fault(poses: Sequence[HandPose], length: int) -> str | None:
     return None
 
 
-def _future(simulation: Simulation, poses: Sequence[HandPose]) -> SimulatedFuture:
+def _future(simulation: Any, poses: Sequence[HandPose]) -> SimulatedFuture:
     """Carry a plan out to its end; an episode would be over where it is solved on the way, and that is its progress."""
-    states: list[tuple[TableState, ...]] = []
+    states: list[tuple[AnyState, ...]] = []
     solved = False
     try:
         for pose in poses:
@@ -278,15 +298,13 @@ def _future(simulation: Simulation, poses: Sequence[HandPose]) -> SimulatedFutur
     return SimulatedFuture(_filled(states, simulation, len(poses)), 1.0 if solved else simulation.progress)
 
 
-def _filled(
-    states: list[tuple[TableState, ...]], simulation: Simulation, count: int
-) -> tuple[tuple[TableState, ...], ...]:
+def _filled(states: list[tuple[AnyState, ...]], simulation: Any, count: int) -> tuple[tuple[AnyState, ...], ...]:
     """Give poses that cannot be carried out the last state there was."""
     last = states[-1][-1:] if states else (simulation.state(),)
     return (*states, *[last] * (count - len(states)))
 
 
-def _on_the_way(states: Sequence[TableState], share: float) -> TableState:
+def _on_the_way(states: Sequence[AnyState], share: float) -> AnyState:
     """Return the state at a share of the way; 1 is its end."""
     return states[min(len(states) - 1, max(0, round(share * len(states)) - 1))]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from worldgauge.core.io import check_name, digest_of, digest_of_folder
 from worldgauge.engine.collect import plain_facts
 from worldgauge.engine.collection import grouped, spread
 from worldgauge.engine.options import option
+from worldgauge.serving.messages import TABLE_VARIABLE
 from worldgauge.suites.worldinworld.format.contract import (
     MOST_EPISODES,
     VERSION,
@@ -32,6 +34,8 @@ from worldgauge.suites.worldinworld.format.contract import (
 from worldgauge.suites.worldinworld.format.rows import MAX_WHOLE, EpisodeRow, id_of, text_of
 from worldgauge.suites.worldinworld.manipulation.released_trials import RELEASED_TASKS, find_trials, read_trial
 from worldgauge.worlds import open_world
+from worldgauge.worlds.table_process import NAME as SERVED
+from worldgauge.worlds.table_process import TableProcess, tables_here
 from worldgauge.worlds.tabletop import Done, Tabletop, carried_out, check_engine
 from worldgauge.worlds.tabletop.contract import SEEDS, table_name, table_tasks
 
@@ -83,10 +87,20 @@ class ManipulationFormat(EpisodeFormat[ManipulationEpisode]):
             reference_poses=whole_of(row, "reference_poses", 0, 100_000) if "reference_poses" in row else 0,
         )
 
+    def lacks(self, world: WorldFacts) -> str | None:
+        """Why a served table cannot be opened: nobody has said by what command."""
+        missing = world.name == SERVED and not os.environ.get(TABLE_VARIABLE)
+        return (
+            f"a process serves its table, and cannot be verified here: name it in {TABLE_VARIABLE}" if missing else None
+        )
+
     def check(self, episodes: Sequence[ManipulationEpisode], worlds: Worlds, *, decode: bool) -> EpisodeCheck:
-        """Table tasks, the expert's poses, and scenes that are another table."""
+        """Table tasks, the expert's poses, scenes that are another table, and those that cannot be opened."""
+        facts = ((episode.id, worlds[episode.scene]) for episode in episodes)
+        lacking = [(name, why) for name, world in facts if world is not None and (why := self.lacks(world))]
         return EpisodeCheck(
             findings=(
+                *grouped("info", "not opened", lacking, "episode"),
                 *grouped("error", "of another table", _misnamed(episodes, worlds), "episode"),
                 *grouped("info", "kept", ((e.id, BEYOND) for e in episodes if e.beyond_expert), "episode"),
             ),
@@ -96,7 +110,7 @@ class ManipulationFormat(EpisodeFormat[ManipulationEpisode]):
 
     def check_in_world(self, episode: ManipulationEpisode, world: WorldFacts) -> Iterator[str]:
         """A table that asks for something else."""
-        if not _is_of(episode, world):
+        if not _is_of(episode, world) or self.lacks(world):
             return
         table: Any = open_world(world)
         if table.task.instruction != episode.instruction:
@@ -124,7 +138,7 @@ def _misnamed(episodes: Sequence[ManipulationEpisode], worlds: Worlds) -> Iterat
 
 def _is_of(episode: ManipulationEpisode, facts: WorldFacts) -> bool:
     named = facts.params.get("task"), facts.params.get("variation")
-    return facts.name == "tabletop" and named == (episode.table_task, episode.variation)
+    return facts.name in ("tabletop", SERVED) and named == (episode.table_task, episode.variation)
 
 
 TABLE_TASKS = ("push_buttons", "slide_block", "insert_ring", "stack_cups")
@@ -144,6 +158,9 @@ class ManipulationOptions:
         low=0,
         high=MOST_EPISODES,
     )
+    table: Literal["served"] | None = option(
+        None, f"served: trials on the tables of the server that {TABLE_VARIABLE} names."
+    )
 
 
 class ManipulationSampler(EpisodeSampler):
@@ -157,11 +174,14 @@ class ManipulationSampler(EpisodeSampler):
 
     def shares(self, settings: Mapping[str, Any]) -> Iterator[TableShare]:
         """Those of all table tasks that have any trials."""
-        for place, task in enumerate(TABLE_TASKS):
-            count = len(range(place, settings[self.kind], len(TABLE_TASKS)))
+        known = {task: table_tasks.entry(task).facts["variations"] for task in TABLE_TASKS}
+        served = settings.get("table") is not None and bool(settings[self.kind])
+        if served:
+            known = {one["name"]: one["variations"] for one in tables_here().spec.tasks}
+        for place, (task, variations) in enumerate(known.items()):
+            count = len(range(place, settings[self.kind], len(known)))
             if count:
-                table_tasks.entry(task)
-                yield TableShare(task, settings["split"], settings["seed"], count)
+                yield TableShare(task, settings["split"], settings["seed"], count, variations, served)
 
     def release(self, root: Path, count: int) -> tuple[str, Sequence[Share]]:
         """Of each table task an even number of trials, as far as there are."""
@@ -194,6 +214,8 @@ class TableShare:
     split: str
     seed: int
     count: int
+    variations: int
+    served: bool
 
     @property
     def scene(self) -> str:
@@ -210,16 +232,16 @@ class TableShare:
         trials = []
         worlds = {}
         discards: Counter[str] = Counter()
-        variations = table_tasks.entry(self.task).facts["variations"]
+        can_solve = not self.served or tables_here().spec.expert
         for number in range(self.count):
-            variation = number % variations
+            variation = number % self.variations
             for attempt in range(TRIES):
                 own = SEEDS[self.split]
                 drawn = np.random.SeedSequence([self.seed, number, attempt]).generate_state(1)[0]
                 seed = own.start + int(drawn) % len(own)
-                table = Tabletop(self.task, variation, seed)
-                done = carried_out(table)
-                if not done.solved:
+                table = (TableProcess if self.served else Tabletop)(self.task, variation, seed)
+                done = carried_out(table) if can_solve else Done((), (), BEYOND)
+                if can_solve and not done.solved:
                     discards["the expert cannot do it"] += 1
                     continue
                 name = table_name(self.task, variation, seed)
@@ -268,7 +290,7 @@ class ReleasedShare:
         return {"asked": self.counts, "worlds": worlds, "episodes": episodes, "discards": {}, "failure": None}
 
 
-def _found(table: Tabletop, name: str, number: int, done: Done) -> dict[str, Any]:
+def _found(table: Tabletop | TableProcess, name: str, number: int, done: Done) -> dict[str, Any]:
     task, poses = table.task, len(done.poses) if done.solved else 0
     wording = {"instruction": task.instruction, "wordings": list(task.wordings)}
     return {"number": number, "scene": name, "variation": table.facts.params["variation"], **wording, "poses": poses}

@@ -217,7 +217,8 @@ class GoalSimilarityReviser:
 
     def _score(self, rollout: Rollout | None, goal: Goal) -> float | None:
         if goal.image is None or goal.before is None:
-            raise UsageError("the reviser 'similarity' needs images of the table at the start and at the goal")
+            needed = "images of the table at the start and at the goal"
+            raise UsageError(f"the reviser 'similarity' needs {needed}; give another, such as --set reviser=oracle")
         if rollout is None or rollout.valid_len < 2:
             return None
         # The aspect ratio of what the camera sees of the square table view, as a model may take a crop.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from worldgauge.core.episode import Goal
-from worldgauge.core.errors import DataError, UsageError
+from worldgauge.core.errors import DataError, NotApplicableError, UsageError
 from worldgauge.core.geometry import Camera
 from worldgauge.core.image import Image
 from worldgauge.core.model import WorldModel
@@ -40,10 +40,11 @@ from worldgauge.suites.worldinworld.task import (
     walked_facts,
 )
 from worldgauge.worlds import open_world
+from worldgauge.worlds.table_process import NAME, TableProcess
 from worldgauge.worlds.tabletop import Tabletop, check_engine
 from worldgauge.worlds.tabletop.engine import can_draw
 from worldgauge.worlds.tabletop.pose_plans import HandPose, clip_plan, random_pose
-from worldgauge.worlds.tabletop.simulation import FRONT_FOV_DEG, TableState
+from worldgauge.worlds.tabletop.simulation import FRONT_FOV_DEG
 
 SOLVED, UNSTABLE = "solved", "unstable"
 EXPERT_FRAMES = 28
@@ -164,7 +165,11 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         episode, table = self.episode, open_world(self.world)
         expected = {"task": episode.table_task, "variation": episode.variation}
         found = {name: self.world.params.get(name) for name in expected}
-        if not isinstance(table, Tabletop) or found != expected or table.task.instruction != episode.instruction:
+        if (
+            not isinstance(table, Tabletop | TableProcess)
+            or found != expected
+            or table.task.instruction != episode.instruction
+        ):
             raise DataError(
                 f"{episode.id}: '{episode.scene}' is no table of {episode.table_task} {episode.variation} on which to "
                 f"{episode.instruction}; correct the trial, or collect again"
@@ -179,7 +184,7 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
 
     def goal_picture(self) -> Image | None:
         """Return the table when solved, for films; None where nothing can be drawn."""
-        return self.make_env().goal_picture()[1] if can_draw() else None
+        return self.make_env().goal_picture()[1] if self.world.name == NAME or can_draw() else None
 
     def rules(self, env: TableEnv, seed: int) -> ManipulationRules:
         """Return the rules of the episode."""
@@ -215,7 +220,7 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         frames = candidate["imagined"][1] - candidate["imagined"][0] + 1
         poses = [HandPose(*pose) for pose in candidate["steps"]]
         plan = clip_plan(line["hand"], np.array(poses), frames)
-        return env.film(poses, plan, TableState.of(line["state"])).cropped(camera.width, camera.height)
+        return env.film(poses, plan, env.state_of(line["state"])).cropped(camera.width, camera.height)
 
     @property
     def instruction(self) -> str:
@@ -237,7 +242,10 @@ class ManipulationTask(ClosedLoopTask[ManipulationEpisode, TableEnv, "Manipulati
         """Show the expert's demonstration and the things on the table."""
         env = self.make_env()
         sight = env.observe()
-        poses = sight.expert()
+        try:
+            poses = sight.expert()
+        except NotApplicableError:
+            poses = [sight.hand]  # nobody can show how it is done
         plan = clip_plan(sight.hand, np.array(poses), EXPERT_FRAMES)
         film = env.film(poses, plan)
         ways = np.repeat(sight.pose[None], len(film), axis=0)

@@ -14,8 +14,17 @@ from worldgauge.version import __version__
 from worldgauge.worlds.tabletop import Tabletop
 from worldgauge.worlds.tabletop.contract import table_tasks
 from worldgauge.worlds.tabletop.pose_plans import WORKSPACE_HIGH_M, WORKSPACE_LOW_M
-from worldgauge.worlds.tabletop.simulation import FRONT_FOV_DEG, TableState, UnstableError
+from worldgauge.worlds.tabletop.simulation import (
+    FRONT_FOV_DEG,
+    PUBLISHED_FOV_DEG,
+    WRIST_FOV_DEG,
+    TableState,
+    UnstableError,
+)
 from worldgauge_serve import Acted, Table, WorldSpec
+
+
+VIEWS = {"front": FRONT_FOV_DEG, "published": PUBLISHED_FOV_DEG, "wrist": WRIST_FOV_DEG}
 
 
 class Tables:
@@ -27,7 +36,7 @@ class Tables:
         self.spec = WorldSpec(
             "tabletop",
             tasks=tasks,
-            views=[{"name": "front", "camera": {"vfov_deg": FRONT_FOV_DEG}}],
+            views=[{"name": name, "camera": {"vfov_deg": fov}} for name, fov in VIEWS.items()],
             workspace=(WORKSPACE_LOW_M, WORKSPACE_HIGH_M),
             expert=True,
             settings={"version": __version__},
@@ -66,11 +75,13 @@ class EmbeddedTable(Table):
 
     def pose(self, view: str) -> Any:
         """See `Table.pose`."""
-        return self._simulation.pose()
+        return self._simulation.pose(view)
 
     def picture(self, view: str, size_px: int, depth: bool, instances: bool) -> dict[str, Any]:
         """See `Table.picture`."""
-        pose, camera = self._simulation.pose(), self._simulation.camera(size_px)
+        pose, camera = self._simulation.pose(view), self._simulation.camera(size_px, view)
+        if view == "wrist":
+            return {"rgb": self._simulation.wrist(size_px)}
         if not depth and not instances:
             return {"rgb": self._simulation.rgb(pose, camera)}
         seen = self._simulation.view(pose, camera)
