@@ -20,7 +20,7 @@ from worldgauge.cli.doctor import doctor
 from worldgauge.cli.evaluate import evaluate
 from worldgauge.cli.listing import list_
 from worldgauge.cli.minecraft import minecraft_app
-from worldgauge.cli.models import adapters, check_model
+from worldgauge.cli.models import adapters, check_model, check_world
 from worldgauge.cli.renamed import with_new_names
 from worldgauge.cli.report import board, bundle, export, replay, report, verify, view
 from worldgauge.cli.run import WithSettings, questions, run, score
@@ -50,6 +50,12 @@ COMMANDS = (
     Command(score, "Models and data", "worldgauge score runs/loopnav --set stride=1"),
     Command(questions, "Models and data", "worldgauge questions mind --data data --out questions"),
     Command(check_model, "Models and data", "worldgauge check-model --model ./my_model.py:MyModel", name="check-model"),
+    Command(
+        check_world,
+        "Models and data",
+        'worldgauge check-world "cmd:python -m worldgauge_serve robosuite_table.py:Tables"',
+        name="check-world",
+    ),
     Command(adapters, "Models and data", "worldgauge adapters diamond --out diamond"),
     Command(list_, "Models and data", "worldgauge list models", name="list"),
     Command(bundle, "Publish", "worldgauge bundle runs/mind/my-model --licence Apache-2.0"),

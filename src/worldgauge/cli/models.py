@@ -35,6 +35,29 @@ def check_model(
         raise typer.Exit(FAILED)
 
 
+def check_world(
+    server: Annotated[str, typer.Argument(metavar="CMD", help="Server of tables: cmd:..., pipe:... or http://...")],
+) -> None:
+    """Check whether a server of tables follows the protocol.
+
+    All checks run: repeated poses, names, several tables, a killed server.
+    """
+    from worldgauge.terminal.output import out as terminal
+    from worldgauge.tools import check_world as conformance
+
+    faults = count = 0
+    for one in conformance.check_world(server):
+        count += 1
+        faults += one.fault is not None
+        line = (
+            f"{'ok' if one.fault is None else 'FAIL':5} {one.name}: {one.measured if one.fault is None else one.fault}"
+        )
+        terminal.print(line, markup=False, highlight=False, soft_wrap=True)
+    terminal.print(f"{count - faults} of {count} checks ok", markup=False, highlight=False)
+    if faults:
+        raise typer.Exit(FAILED)
+
+
 def adapters(
     name: Annotated[str, typer.Argument(help="Adapter to copy; see: worldgauge list adapters")],
     out: Annotated[Path, typer.Option(help="Folder for the copy, and for the file that serves it.")] = Path("."),
