@@ -9,7 +9,7 @@ WG = $(VENV)/torch/bin/python -m worldgauge
 # Test processes fill the cores; threads of linear algebra in each would only wait for one another.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: install demo demo-train quick test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-inspect test-rerun test-pip-networks test-doom minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
+.PHONY: install demo demo-train quick test test-all dist test-plain test-torch test-remote test-lerobot test-tfds test-robosuite test-inspect test-rerun test-pip-networks test-doom minecraft minecraft-viewer test-minecraft fuzz licences sbom audit same-numbers lint types site bench chromium egl ffmpeg clean lock
 
 # worldgauge and its neighbours, editable.
 install: $(VENV)/.base
@@ -70,6 +70,10 @@ test-lerobot: $(VENV)/.dev $(VENV)/lerobot/.made
 # Walks that were exported as RLDS, opened by TensorFlow Datasets itself, in an environment of its own.
 test-tfds: $(VENV)/.dev $(VENV)/tfds/.made
 	WORLDGAUGE_TFDS=$(abspath $(VENV))/tfds/bin/python $(BIN)/pytest packages/train/tests/export_data/test_tfds_loader.py
+
+# Tables of robosuite, served from an environment of its own: half a gigabyte of meshes comes with the package.
+test-robosuite: $(VENV)/.dev $(VENV)/robosuite/.made egl
+	WORLDGAUGE_ROBOSUITE=$(abspath $(VENV))/robosuite/bin/python $(BIN)/pytest -m slow tests/worlds/tabletop/test_robosuite.py
 
 # Scores as logs of Inspect, read by inspect-ai itself, in an environment of its own.
 test-inspect: $(VENV)/.dev $(VENV)/inspect/.made
@@ -239,6 +243,11 @@ $(VENV)/lerobot/.made:
 $(VENV)/tfds/.made:
 	test -x $(VENV)/tfds/bin/python || $(PYTHON) -m venv $(VENV)/tfds
 	$(VENV)/tfds/bin/python -m pip install --quiet tensorflow-cpu==2.21.0 tensorflow-datasets==4.9.10
+	touch $@
+
+$(VENV)/robosuite/.made:
+	test -x $(VENV)/robosuite/bin/python || $(PYTHON) -m venv $(VENV)/robosuite
+	$(VENV)/robosuite/bin/python -m pip install --quiet robosuite==1.4.0 mujoco==3.8.1 termcolor==3.3.0 numpy==2.4.6
 	touch $@
 
 $(VENV)/inspect/.made:
