@@ -197,9 +197,10 @@ class WorldSpec:
     """What a world is: tables with an arm, on which tasks are carried out.
 
     name: shown in tables. tasks: each {"name", "variations": how many, "words": what it asks for}. views: each
-    {"name", "camera": {"vfov_deg"}}, square pictures: "front", which an agent sees, and others such as "wrist". workspace: lower and upper
-    corner in metres, where poses may lie. exact: whether the same acts after a restore repeat to the bit. expert:
-    whether its tables have `plan` and `finish`. settings: all that changes what happens, plain JSON values.
+    {"name", "camera": {"vfov_deg"}}, square pictures: "front", which an agent sees, and others such as "wrist".
+    workspace: lower and upper corner in metres, where poses may lie. exact: whether the same acts after a restore
+    repeat to the bit. expert: whether its tables have `plan` and `finish`. settings: all that changes what happens,
+    plain JSON values.
     """
 
     name: str
@@ -228,49 +229,23 @@ class Table:
 
     The frame of poses is that of `Scene`. instruction, wordings: the task in words. caption: what is seen at the start.
     things: {"name", "category", "colour", "half_m"} of each. digest: of all that decides how the table behaves, such as
-    versions and start state.
+    versions and start state. It has besides these
+
+        hand        where it is, (8,)
+        places      middles of the things, (n, 3) metres
+        progress    from 0 to 1, exactly 1 where the task is solved
+        pose(view)  camera-to-world (4, 4), as of `Scene`
+        picture(view, size_px, depth, instances)
+                    arrays by name: "rgb", and where wanted "depth" float32 and "instances" uint16, 0 but for things
+        act(pose)   `Acted`: the hand goes to a pose (8,) within the workspace; the last state is among those of the way
+        save()      bytes of the whole present state
+        restore(state)
+                    puts such bytes back; ValueError for those of another table
     """
 
-    instruction = ""
-    caption = "A robot arm at a table."
+    instruction, caption, digest = "", "A robot arm at a table.", ""
     wordings: Sequence[str] = ()
     things: Sequence[Mapping[str, Any]] = ()
-    digest = ""
-
-    @property
-    def hand(self) -> Any:
-        """Where the hand is, (8,)."""
-        raise NotImplementedError
-
-    @property
-    def places(self) -> Any:
-        """Middles of the things, (n, 3) metres."""
-        raise NotImplementedError
-
-    @property
-    def progress(self) -> float:
-        """From 0 to 1, exactly 1 where the task is solved."""
-        raise NotImplementedError
-
-    def pose(self, view: str) -> Any:
-        """Camera-to-world (4, 4) of a view, as of `Scene`."""
-        raise NotImplementedError
-
-    def picture(self, view: str, size_px: int, depth: bool, instances: bool) -> Arrays:
-        """The array "rgb" of a view, and where wanted "depth" float32 and "instances" uint16, 0 but for things."""
-        raise NotImplementedError
-
-    def act(self, pose: Any) -> Acted:
-        """Bring the hand to a pose within the workspace; at least the last state is in the answer."""
-        raise NotImplementedError
-
-    def save(self) -> bytes:
-        """The whole present state."""
-        raise NotImplementedError
-
-    def restore(self, state: bytes) -> None:
-        """Put a state back; ValueError for one of another table."""
-        raise NotImplementedError
 
     def plan(self) -> Any:
         """Poses (l, 8) of an expert from here."""
@@ -2058,7 +2033,7 @@ def _opened(world: Any, name: str, header: Header, size_px: int) -> Last:
         if _number("variation", given["variation"], 0, int) >= known[given["task"]]["variations"]:
             raise ValueError("variation: there are %d" % known[given["task"]]["variations"])
     for old in [one for one in _TABLES if one == name] or list(_TABLES)[: max(0, len(_TABLES) + 1 - MAX_TABLES)]:
-        getattr(_TABLES.pop(old).table, "close", lambda: None)()
+        _TABLES.pop(old).table.close()
     table = world.open(layout=header.get("layout"), **given)
     words = {key: getattr(table, key) for key in ("instruction", "caption", "digest")}
     told = _plain({**words, "wordings": list(table.wordings), "things": list(table.things)})

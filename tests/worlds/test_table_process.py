@@ -78,6 +78,11 @@ def test_the_embedded_table_served_is_the_table_at_hand_to_the_last_bit(serve: S
     for name in ("rgb", "depth", "instance"):
         np.testing.assert_array_equal(*(getattr(view, name) for view in views))
     np.testing.assert_array_equal(other.rgb(other.pose(), other.camera(48)), views[0].rgb)
+    np.testing.assert_array_equal(other.wrist(48), one.wrist(48))
+    poses = [table.pose("published") for table in (one, other)]
+    np.testing.assert_array_equal(*poses)
+    seen = [table.rgb(poses[0], table.camera(48, "published")) for table in (one, other)]
+    np.testing.assert_array_equal(*seen)
     for table in (one, other):
         table.task.finish(table)
     assert one.progress == other.progress == 1.0

@@ -23,7 +23,6 @@ from worldgauge.worlds.tabletop.simulation import (
 )
 from worldgauge_serve import Acted, Table, WorldSpec
 
-
 VIEWS = {"front": FRONT_FOV_DEG, "published": PUBLISHED_FOV_DEG, "wrist": WRIST_FOV_DEG}
 
 
@@ -74,11 +73,11 @@ class EmbeddedTable(Table):
         return self._simulation.progress
 
     def pose(self, view: str) -> Any:
-        """See `Table.pose`."""
+        """Camera-to-world of a view."""
         return self._simulation.pose(view)
 
     def picture(self, view: str, size_px: int, depth: bool, instances: bool) -> dict[str, Any]:
-        """See `Table.picture`."""
+        """What a view shows."""
         pose, camera = self._simulation.pose(view), self._simulation.camera(size_px, view)
         if view == "wrist":
             return {"rgb": self._simulation.wrist(size_px)}
@@ -89,7 +88,7 @@ class EmbeddedTable(Table):
         return {"rgb": seen.rgb, **{name: array for name, (wanted, array) in more.items() if wanted}}
 
     def act(self, pose: Any) -> Acted:
-        """See `Table.act`."""
+        """Carry out a pose."""
         try:
             move = self._simulation.move(pose)
         except UnstableError as error:
@@ -97,11 +96,11 @@ class EmbeddedTable(Table):
         return Acted(move.reason, move.failed, [_bytes_of(state) for state in move.states], move.seconds)
 
     def save(self) -> bytes:
-        """See `Table.save`."""
+        """The whole present state."""
         return _bytes_of(self._simulation.state())
 
     def restore(self, state: bytes) -> None:
-        """See `Table.restore`."""
+        """Put a state back."""
         try:
             numbers = np.frombuffer(state, "<f8").tolist()
             count = int(numbers[0])

@@ -148,7 +148,7 @@ class RobosuiteTable(Table):
         return 1.0 if self._env._check_success() else float(np.clip(self._env.reward(None), 0.0, 0.99))
 
     def pose(self, view: str) -> Any:
-        """See `Table.pose`."""
+        """Camera-to-world of a view."""
         camera = self._data.camera(VIEWS[view][0])
         pose = np.eye(4)
         pose[:3, :3] = camera.xmat.reshape(3, 3) * (1, -1, -1)
@@ -156,7 +156,7 @@ class RobosuiteTable(Table):
         return pose
 
     def picture(self, view: str, size_px: int, depth: bool, instances: bool) -> dict[str, Any]:
-        """See `Table.picture`."""
+        """What a view shows."""
         if size_px not in self._renderers:
             self.close()
             side = self._model.vis.global_
@@ -182,7 +182,7 @@ class RobosuiteTable(Table):
         return found
 
     def act(self, pose: Any) -> Acted:
-        """See `Table.act`."""
+        """Carry out a pose."""
         before, states = self.save(), []
         goal, turn, gripper = pose[:3] - self._raised(np.zeros(3)), np.roll(pose[3:7], 1), float(pose[7] >= 0.5)
         if self._published:
@@ -198,7 +198,7 @@ class RobosuiteTable(Table):
         return Acted(reason, False, states, len(states) / 20)
 
     def save(self) -> bytes:
-        """See `Table.save`."""
+        """The whole present state."""
         kind = engine().mjtState.mjSTATE_INTEGRATION
         physics = np.empty(engine().mj_stateSize(self._model, kind))
         engine().mj_getState(self._model, self._data, physics, kind)
@@ -214,7 +214,7 @@ class RobosuiteTable(Table):
         return b"".join(encode(header, arrays))
 
     def restore(self, state: bytes) -> None:
-        """See `Table.restore`."""
+        """Put a state back."""
         kind = engine().mjtState.mjSTATE_INTEGRATION
         try:
             header, arrays = read_message(io.BytesIO(state).readinto)
