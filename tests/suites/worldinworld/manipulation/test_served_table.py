@@ -72,6 +72,7 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", EVERY)
 def test_five_episodes_of_each_task_are_those_at_hand(kind: str, twice: list[Path], tmp_path: Path) -> None:
     suite = ClosedLoop(**SMALL)
