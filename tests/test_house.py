@@ -138,8 +138,8 @@ def all_imports(tree: ast.Module) -> set[str]:
     return found | {(node.module or "").split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
-MOST_CORE = Size(files=600, folders=80, code=91_900, lines=130_100, longest=700, sections=8_000)
-MOST_ALL = Size(files=720, folders=100, code=110_250, lines=155_200, longest=700, sections=8_000)
+MOST_CORE = Size(files=600, folders=80, code=94_415, lines=133_700, longest=700, sections=8_000)
+MOST_ALL = Size(files=720, folders=100, code=113_200, lines=159_400, longest=700, sections=8_000)
 """What the code base may grow to. Less is better: lower them with it."""
 
 

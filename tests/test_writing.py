@@ -17,7 +17,7 @@ USER = sorted(
     if page not in GENERATED and page not in PROJECT
 )
 
-MOST_USER, MOST_PROJECT = 46_000, 8_000
+MOST_USER, MOST_PROJECT = 47_000, 8_000
 BUDGETS = {
     "README.md": 700,
     "CHANGELOG.md": 1_500,

@@ -21,7 +21,7 @@ from worldgauge.worlds.tabletop.pose_plans import HandPose
 from worldgauge.worlds.tabletop.simulation import UnstableError
 from worldgauge_serve import MAX_STATES, MAX_TABLES
 
-EMBEDDED = f"cmd:{PYTHON} -m worldgauge_serve worldgauge.worlds.tabletop.servers.embedded:Tables"
+EMBEDDED = f"cmd:{PYTHON} -m worldgauge_serve worldgauge.worlds.tabletop.servers.embedded:EmbeddedTables"
 UP = HandPose(0.1, 0.0, 1.1, 1, 0, 0, 0, 1)
 
 

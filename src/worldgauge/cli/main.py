@@ -53,7 +53,7 @@ COMMANDS = (
     Command(
         check_world,
         "Models and data",
-        'worldgauge check-world "cmd:python -m worldgauge_serve robosuite_table.py:Tables"',
+        'worldgauge check-world "cmd:python -m worldgauge_serve robosuite_table.py:RobosuiteTables"',
         name="check-world",
     ),
     Command(adapters, "Models and data", "worldgauge adapters diamond --out diamond"),

@@ -33,7 +33,7 @@ class WorldCheck(NamedTuple):
     fault: str | None
 
 
-class Trial:
+class TableTrial:
     """Five poses from a state: the state and the hand after each, and the picture at the end."""
 
     def __init__(self, table: ServedTable, state: str | None = None) -> None:
@@ -53,13 +53,13 @@ class Trial:
         self.hands.append(np.array(self._simulation.hand))
         self.picture = self._seen()
 
-    def act_all(self) -> Trial:
+    def act_all(self) -> TableTrial:
         """Carry out all poses."""
         for number in range(len(OFFSETS)):
             self.act(number)
         return self
 
-    def check_same(self, other: Trial) -> str:
+    def check_same(self, other: TableTrial) -> str:
         """What is the same in another trial, in words; ModelError where it is not."""
         if not self._exact:
             off_m = max(float(np.abs(a - b)[:3].max()) for a, b in zip(self.hands, other.hands, strict=True))
@@ -86,7 +86,7 @@ def check_world(address: str) -> Iterator[WorldCheck]:
         told = f"{spec.name}: {len(spec.tasks)} tasks, views {views}, {'exact' if spec.exact else 'not exact'}"
         yield WorldCheck("describes itself", told, None)
         names = [str(task["name"]) for task in spec.tasks]
-        alone: dict[str, Trial] = {}
+        alone: dict[str, TableTrial] = {}
         for name in names:
             yield _checked(name, lambda name=name: _repeats(server, name, alone))  # type: ignore[misc]
         first = next(iter(alone), None)
@@ -110,19 +110,19 @@ def _checked(name: str, check: Callable[[], str]) -> WorldCheck:
         return WorldCheck(name, "", str(error))
 
 
-def _repeats(server: RemoteWorld, name: str, alone: dict[str, Trial]) -> str:
+def _repeats(server: RemoteWorld, name: str, alone: dict[str, TableTrial]) -> str:
     """Five poses twice: from the start, and from the bytes of its state."""
     table = ServedTable(server, name, 0, 0)
     saved = table.start.plain()
-    first = Trial(table).act_all()
-    words = first.check_same(Trial(table, saved).act_all())
+    first = TableTrial(table).act_all()
+    words = first.check_same(TableTrial(table, saved).act_all())
     alone[name] = first
     return words
 
 
-def _apart(places: Sequence[tuple[RemoteWorld, str]], alone: Mapping[str, Trial]) -> str:
+def _apart(places: Sequence[tuple[RemoteWorld, str]], alone: Mapping[str, TableTrial]) -> str:
     """Tables in turns, each as it is alone."""
-    trials = [(name, Trial(ServedTable(server, name, 0, 0))) for server, name in places]
+    trials = [(name, TableTrial(ServedTable(server, name, 0, 0))) for server, name in places]
     for number in range(len(OFFSETS)):
         for _, trial in trials:
             trial.act(number)
@@ -150,13 +150,13 @@ def _refuses(server: RemoteWorld, name: str) -> str:
         except (StateGoneError, WorldgaugeError) as error:
             raise ModelError(f"'{kind}' with {fields}: {error}") from None
         raise ModelError(f"'{kind}' with {fields} was answered")
-    Trial(table)
+    TableTrial(table)
     return f"{len(wrong)} refused"
 
 
-def _survives(server: RemoteWorld, name: str, alone: Trial) -> str:
+def _survives(server: RemoteWorld, name: str, alone: TableTrial) -> str:
     """SIGKILL in the middle of a pose."""
-    trial, pid = Trial(ServedTable(server, name, 0, 0)), server.pid()
+    trial, pid = TableTrial(ServedTable(server, name, 0, 0)), server.pid()
     began = time.monotonic()
     trial.act(0)
     assert pid is not None

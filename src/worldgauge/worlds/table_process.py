@@ -40,7 +40,7 @@ def tables_here() -> RemoteWorld:
     if not address:
         raise WorldError(
             f"a table in a process of its own cannot be verified here: name its server in {TABLE_VARIABLE}, "
-            'such as "cmd:python -m worldgauge_serve robosuite_table.py:Tables"'
+            'such as "cmd:python -m worldgauge_serve robosuite_table.py:RobosuiteTables"'
         )
     return opened(address)
 

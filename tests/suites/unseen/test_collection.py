@@ -16,7 +16,7 @@ from worldgauge.engine.collect import collect
 from worldgauge.engine.collection import check_data
 from worldgauge.suites.unseen import collection
 from worldgauge.suites.unseen.format import FPS, SHOWN, frames_of, read_episode, stems_of
-from worldgauge.suites.unseen.reading import STEPS, pictures_of, states_between, world_of
+from worldgauge.suites.unseen.scoring import STEPS, pictures_of, states_between, world_of
 from worldgauge.suites.unseen.worlds import STATES, GoingOn, ProcessKind
 from worldgauge.worlds.indoor import Home
 

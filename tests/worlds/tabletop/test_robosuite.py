@@ -27,7 +27,7 @@ FILE = f"{servers.__path__[0]}/robosuite_table.py"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RemoteWorld]:
-    with closing(open_world_server(f"cmd:{PYTHON} -m worldgauge_serve '{FILE}:Tables'")) as made:
+    with closing(open_world_server(f"cmd:{PYTHON} -m worldgauge_serve '{FILE}:RobosuiteTables'")) as made:
         yield made
 
 

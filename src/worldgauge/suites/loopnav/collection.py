@@ -60,7 +60,7 @@ class LoopNavOptions:
     ranges: tuple[int, ...] = option(RANGES, "Distances of the goals, in blocks.", low=1, high=_MAX_RADIUS)
     types: tuple[LoopKind, ...] = option(TYPES, "Kinds of loop.")
     kinds: tuple[str, ...] = option(
-        KINDS, "With --world voxel: kinds of village and families of scenes, used in turn.", choices=(*KINDS, *FAMILIES)
+        KINDS, "Kinds of village and families of scenes, in turn (--world voxel).", choices=(*KINDS, *FAMILIES)
     )
     per_combination: int = option(20, "Loops per world, type and range.", low=1, high=_MAX_PER_COMBINATION)
     seed: int = option(42, "Random seed. Equal seeds give equal bytes.", low=0, high=SEEDS - 1)

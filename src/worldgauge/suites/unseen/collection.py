@@ -43,14 +43,14 @@ from worldgauge.suites.unseen.format import (
     SHOWN,
     STILL,
     TURN,
-    Look,
+    LookAway,
     frames_of,
     read_episode,
     stem_id,
     stems_of,
     write_episode,
 )
-from worldgauge.suites.unseen.reading import STEPS, pictures_of, states_between, truth_of
+from worldgauge.suites.unseen.scoring import STEPS, pictures_of, states_between, truth_of
 from worldgauge.suites.unseen.worlds import FOOTPRINTS, LAMP, PROCESSES, STATES, GoingOn, ProcessKind
 from worldgauge.worlds.captions import caption_at
 from worldgauge.worlds.indoor import Home
@@ -103,7 +103,7 @@ class Watched(NamedTuple):
 
 @collections.register("unseen")
 class UnseenCollection(Collection):
-    """Homes in which a cart, a level or a lamp goes on while the camera looks away."""
+    """Homes where a cart, a level or a lamp goes on unseen."""
 
     name = "unseen"
     items_noun = "homes"
@@ -178,7 +178,7 @@ class UnseenCollection(Collection):
         first, written = world.state_at(0.0), {}
         for away, yaws in watched.yaws.items():
             hidden = [n for n, yaw in enumerate(yaws) if not seen(float(yaw), first)[1]]
-            look = Look(watched.position, watched.pitch, yaws, away, (hidden[0], hidden[-1]))
+            look = LookAway(watched.position, watched.pitch, yaws, away, (hidden[0], hidden[-1]))
             stem = self._stem(home, world.process, away)
             pictures = frames(yaws, range(hidden[0], hidden[-1] + 1))
             write_episode(stem, look, pictures, facts, camera, str(caption_at(world, watched.pose(yaws[0]), camera)))

@@ -28,7 +28,7 @@ def frames_of(away_s: int) -> int:
     return SHOWN + TURN + FPS * away_s + TURN + STILL
 
 
-class Look(NamedTuple):
+class LookAway(NamedTuple):
     """How the camera stands and turns: `yaw_rad` per frame; `unseen`: first and last frame without the thing."""
 
     position_m: tuple[float, float, float]
@@ -39,7 +39,7 @@ class Look(NamedTuple):
 
 
 def write_episode(
-    stem: Path, look: Look, frames: Iterable[Image], world: WorldFacts, camera: Camera, caption: str
+    stem: Path, look: LookAway, frames: Iterable[Image], world: WorldFacts, camera: Camera, caption: str
 ) -> None:
     """Write an episode; its JSON file comes last."""
     stem.parent.mkdir(parents=True, exist_ok=True)

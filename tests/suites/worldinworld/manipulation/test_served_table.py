@@ -18,7 +18,7 @@ from worldgauge.serving.messages import TABLE_VARIABLE
 from worldgauge.suites.worldinworld.suite import ClosedLoop
 from worldgauge.worlds.table_process import RemoteSimulation, ServedTable, opened
 
-EMBEDDED = f"cmd:{PYTHON} -m worldgauge_serve worldgauge.worlds.tabletop.servers.embedded:Tables"
+EMBEDDED = f"cmd:{PYTHON} -m worldgauge_serve worldgauge.worlds.tabletop.servers.embedded:EmbeddedTables"
 STRAIGHT = f"cmd:{PYTHON} -m worldgauge_serve '{MODELS / 'tables.py'}:Tables?expert="
 POLICY = f"cmd:{PYTHON} -m worldgauge_serve '{MODELS / 'policies.py'}:Reach?layout=things'"
 EVERY = ("push_buttons", "slide_block", "insert_ring", "stack_cups")

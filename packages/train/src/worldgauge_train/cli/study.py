@@ -137,7 +137,7 @@ class Transfer(OfModels):
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOut(OfModels):
-    """Compare rollouts of panoramas with coverage walks of homes that were not trained on: PSNR, SSIM, LPIPS and FVD.
+    """Compare rollouts with walks in held-out homes: PSNR, SSIM, LPIPS, FVD.
 
     --set lpips=NETWORK and --set fvd=NETWORK name the networks, as in loopnav.
     """

@@ -1,6 +1,6 @@
 """The embedded table as a server of tables, for another process or machine, and to test the protocol:
 
-python -m worldgauge_serve worldgauge.worlds.tabletop.servers.embedded:Tables
+python -m worldgauge_serve worldgauge.worlds.tabletop.servers.embedded:EmbeddedTables
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from worldgauge_serve import Acted, Table, WorldSpec
 VIEWS = {"front": FRONT_FOV_DEG, "published": PUBLISHED_FOV_DEG, "wrist": WRIST_FOV_DEG}
 
 
-class Tables:
+class EmbeddedTables:
     """Tables of the embedded bench."""
 
     def __init__(self) -> None:

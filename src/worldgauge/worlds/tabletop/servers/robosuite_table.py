@@ -2,7 +2,7 @@
 
 In an environment with `robosuite==1.4.0 mujoco termcolor`, next to worldgauge_serve.py:
 
-    WORLDGAUGE_TABLE="cmd:/path/to/python -m worldgauge_serve robosuite_table.py:Tables" worldgauge ...
+    WORLDGAUGE_TABLE="cmd:/path/to/python -m worldgauge_serve robosuite_table.py:RobosuiteTables" worldgauge ...
 
 A pose is carried out at 20 Hz by robosuite's controller of the hand (OSC_POSE): the hand gets there, then the gripper
 moves; at LIBERO's tables both at once and in smaller steps, as World-in-World does it. A state is the whole state of
@@ -64,7 +64,7 @@ def engine() -> Any:
     return mujoco
 
 
-class Tables:
+class RobosuiteTables:
     """Tables with a Panda arm."""
 
     def __init__(self) -> None:

@@ -13,10 +13,10 @@ from scipy.optimize import nnls
 
 from worldgauge.core.episode import Episode, WorldFacts
 from worldgauge.core.image import Image
-from worldgauge.suites.unseen import reading
+from worldgauge.suites.unseen import scoring
 from worldgauge.suites.unseen.format import FPS, SHOWN, STILL
 from worldgauge.suites.unseen.metrics import progress
-from worldgauge.suites.unseen.reading import STEPS, Alternatives, alternatives_of, looks_away, read_end, world_of
+from worldgauge.suites.unseen.scoring import STEPS, Alternatives, alternatives_of, looks_away, read_end, world_of
 
 KINDS = ("cart", "level", "lamp")
 MOVING = ("cart", "level")
@@ -29,7 +29,7 @@ def shown(things: dict[str, Episode]) -> dict[str, Alternatives]:
     return {name: alternatives_of(one, one.camera, sizes[name]) for name, one in things.items()}
 
 
-def read(episode: Episode, shown: Alternatives, *frames: Image) -> reading.Reading:
+def read(episode: Episode, shown: Alternatives, *frames: Image) -> scoring.Reading:
     return read_end(list(frames), episode.clip[-1], episode, shown)
 
 
