@@ -24,11 +24,12 @@ import measure
 BEFORE: dict[str, Any] = json.loads((TESTS / "release" / "bytes_0_1_0.json").read_text())
 NEW = {
     "metrics": {*measure.ADDED, "path/scale_free_ade", "ape_whole", "stlpips", "stlpips_vgg"}
-    | {"twin_accuracy", "twin_ahead", "twin_gain"},
+    | {"twin_accuracy", "twin_ahead", "twin_gain", "advanced", "as_left", "looked_away", "progress"},
     "estimators": {"balanced"},
     "agents": {"castle", "degraded"},
     "models": {"hedge", "coarse", "tiny", "planar", "zoom"},
-    "worlds": {"recorded", "scan"},
+    "worlds": {"recorded", "scan", "going-on", "table-process"},
+    "suites": {"unseen"},
 }
 """Registered since 0.1.0, by kind."""
 

@@ -12,7 +12,7 @@ import pytest
 
 from worldgauge.core.errors import NotApplicableError
 from worldgauge.serving import RemoteWorld, open_world_server
-from worldgauge.tools.check_world import Trial, _survives
+from worldgauge.tools.check_world import TableTrial, _survives
 from worldgauge.worlds.table_process import RemoteSimulation, ServedTable
 from worldgauge.worlds.tabletop import servers
 from worldgauge.worlds.tabletop.pose_plans import reaching_down
@@ -35,8 +35,8 @@ def server() -> Iterator[RemoteWorld]:
 def test_five_poses_from_a_saved_state_repeat_to_the_bit(task: str, server: RemoteWorld) -> None:
     table = ServedTable(server, task, 0, 7)
     saved = table.start.plain()
-    first = Trial(table).act_all()
-    assert "same bytes and pictures" in first.check_same(Trial(table, saved).act_all())
+    first = TableTrial(table).act_all()
+    assert "same bytes and pictures" in first.check_same(TableTrial(table, saved).act_all())
     again = ServedTable(server, task, 0, 7)
     assert (again.digest, again.start.plain()) == (table.digest, saved), "the seed decides where things lie"
     assert ServedTable(server, task, 0, 8).digest != table.digest
@@ -78,5 +78,5 @@ def test_its_pictures_show_the_things_where_they_are(task: str, server: RemoteWo
 
 
 def test_a_server_that_is_killed_comes_back(server: RemoteWorld) -> None:
-    trial = Trial(ServedTable(server, "Lift", 0, 0)).act_all()
+    trial = TableTrial(ServedTable(server, "Lift", 0, 0)).act_all()
     assert "same bytes and pictures" in _survives(server, "Lift", trial)
